@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: MIT */
+/* Fills a struct sqlpack_error. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/internal.h"
+
+int fail(struct sqlpack_error *err, enum sqlpack_status status, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err->status = status;
+    err->os_errno = 0;
+    vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    return -1;
+}
+
+static enum sqlpack_status status_of_errno(int os_errno)
+{
+    switch (os_errno) {
+    case ENOENT:
+        return SQLPACK_NOT_FOUND;
+    case EEXIST:
+        return SQLPACK_EXISTS;
+    case ENOMEM:
+        return SQLPACK_NO_MEMORY;
+    default:
+        return SQLPACK_IO;
+    }
+}
+
+int fail_errno(struct sqlpack_error *err, const char *format, ...)
+{
+    int os_errno = errno;
+    va_list args;
+    va_start(args, format);
+    err->status = status_of_errno(os_errno);
+    err->os_errno = os_errno;
+    int size = vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    if (size >= 0 && (size_t)size < sizeof(err->message))
+        snprintf(err->message + size, sizeof(err->message) - (size_t)size, ": %s",
+                 strerror(os_errno));
+    return -1;
+}
+
+static enum sqlpack_status status_of_sqlite(int code)
+{
+    switch (code & 0xff) {
+    case SQLITE_NOMEM:
+        return SQLPACK_NO_MEMORY;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+        return SQLPACK_BUSY;
+    case SQLITE_CORRUPT:
+    case SQLITE_FORMAT:
+    case SQLITE_TOOBIG:
+    case SQLITE_MISMATCH:
+        return SQLPACK_CORRUPT;
+    case SQLITE_NOTADB:
+        return SQLPACK_NOT_A_PACK;
+    default:
+        return SQLPACK_IO;
+    }
+}
+
+int fail_sqlite(struct sqlpack_error *err, sqlite3 *db, const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    err->status = status_of_sqlite(sqlite3_extended_errcode(db));
+    err->os_errno = sqlite3_system_errno(db);
+    int size = vsnprintf(err->message, sizeof(err->message), format, args);
+    va_end(args);
+    if (size >= 0 && (size_t)size < sizeof(err->message))
+        snprintf(err->message + size, sizeof(err->message) - (size_t)size, ": %s%s%s",
+                 sqlite3_errmsg(db), err->os_errno ? ": " : "",
+                 err->os_errno ? strerror(err->os_errno) : "");
+    return -1;
+}
+
+struct shown show(const char *name)
+{
+    struct shown shown = {0};
+    auto_release(buf_release) struct buf text = {0};
+    if (path_escape(&text, name) < 0 || buf_terminate(&text) < 0) {
+        strcpy(shown.text, "(out of memory)");
+        return shown;
+    }
+    const size_t room = sizeof(shown.text) - 1;
+    const size_t half = (room - 3) / 2;
+    if (text.size <= room)
+        memcpy(shown.text, text.data, text.size + 1);
+    else
+        snprintf(shown.text, sizeof(shown.text), "%.*s...%s", (int)half, text.data,
+                 text.data + text.size - half);
+    return shown;
+}

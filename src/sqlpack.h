@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The public interface of sqlpack: packs a directory tree into one SQLite
+ * archive, reads it, verifies it and restores it.
+ *
+ * A pack is an ordinary SQLite Archive (a table `sqlar`) with the metadata that
+ * sqlar cannot hold in tables beside it; sqlpack(5) gives the format.
+ *
+ * Conventions. Functions return 0, or -1 with *err filled and the ret_ outputs
+ * untouched; iterators return 1 for an entry, 0 at the end, -1. Names are paths
+ * under the packed root: raw bytes, '/' between parts, none before the first.
+ * A handle belongs to one thread at a time and survives no fork.
+ */
+#ifndef SQLPACK_H
+#define SQLPACK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SQLPACK_API __attribute__((visibility("default")))
+#define SQLPACK_CHECK __attribute__((warn_unused_result)) SQLPACK_API
+#else
+#define SQLPACK_API
+#define SQLPACK_CHECK
+#endif
+
+#define SQLPACK_VERSION "0.1.0"
+
+/* The version of the library that is linked, which may differ from SQLPACK_VERSION. */
+SQLPACK_API const char *sqlpack_version(void);
+
+/* -- errors ------------------------------------------------------------------------------- */
+
+/* What a program can act on. */
+enum sqlpack_status {
+    SQLPACK_OK = 0,
+    SQLPACK_INVALID,     /* an argument makes no sense; nothing was touched */
+    SQLPACK_NOT_FOUND,   /* no such entry, file or folder */
+    SQLPACK_EXISTS,      /* the output exists */
+    SQLPACK_NOT_A_PACK,  /* not an SQLite Archive that sqlpack reads */
+    SQLPACK_WAL,         /* a pack in WAL mode, which a reader would have to write to */
+    SQLPACK_NEWER,       /* made by a later version of the format */
+    SQLPACK_CORRUPT,     /* damaged or hostile; refused */
+    SQLPACK_IO,          /* the system failed; os_errno says how */
+    SQLPACK_NO_MEMORY,   /* out of memory */
+    SQLPACK_BUSY,        /* another process writes the pack, or left a change half done */
+    SQLPACK_CANCELLED,   /* the progress callback asked to stop */
+    SQLPACK_UNSUPPORTED, /* not possible on this system */
+};
+
+/* Owned by the caller; holds no pointer, so it needs no release and cannot go stale. */
+struct sqlpack_error {
+    enum sqlpack_status status;
+    int os_errno;       /* errno of the failed system call, else 0 */
+    char message[1024]; /* one line: what failed, on which path, and why; no newline */
+};
+
+/* -- what long calls report --------------------------------------------------------------- */
+
+struct sqlpack_progress {
+    uint64_t entry_count; /* entries done */
+    uint64_t entry_total; /* 0 where it is not known yet */
+    uint64_t bytes;       /* content bytes done */
+    uint64_t bytes_total; /* 0 where it is not known yet */
+};
+
+enum sqlpack_problem_kind {
+    SQLPACK_NOTE,       /* nothing is lost that could have been kept: a socket left out */
+    SQLPACK_LOSS,       /* something is missing or changed: a file that cannot be read */
+    SQLPACK_DIFFERENCE, /* verify: something is not as it was packed */
+};
+
+struct sqlpack_problem {
+    enum sqlpack_problem_kind kind;
+    const char *name; /* the entry's name; "" is the root, or the pack as a whole */
+    const char *what; /* a short phrase: "cannot be read" */
+    int os_errno;     /* 0 where no system call failed */
+};
+
+/*
+ * Callbacks of a long call; any may be NULL. They are never called twice at a time, but
+ * from any thread of the call. The pointers they get are valid until they return.
+ */
+struct sqlpack_hooks {
+    int (*progress)(void *user, const struct sqlpack_progress *progress); /* non-zero cancels */
+    void (*problem)(void *user, const struct sqlpack_problem *problem);
+    void *user;
+};
+
+/* -- entries ------------------------------------------------------------------------------ */
+
+#define SQLPACK_DIGEST_BYTES 16
+#define SQLPACK_NO_TIME      INT64_MIN
+
+/* One entry: a row of sqlpack_stat with its name. The pointers are borrowed; see each call. */
+struct sqlpack_entry {
+    int64_t id;          /* sqlar.id; 0 is the root folder */
+    const char *name;    /* "" is the root folder */
+    uint32_t mode;       /* st_mode: type and permission bits */
+    int64_t mtime;       /* seconds since 1970, rounded down */
+    uint32_t mtime_ns;   /* 0 to 999,999,999 nanoseconds after mtime */
+    uint64_t sz;         /* bytes of content; of the target, for a symlink; 0 for a folder */
+    uint32_t uid, gid;   /* 2^32-1 where they are not known */
+    int64_t ctime_ns;    /* change time of the source, ns since 1970, or SQLPACK_NO_TIME */
+    uint64_t rdev;       /* device number of a device node, as makedev makes it */
+    int64_t link;        /* id of the first name, where this is a further hard link; else 0 */
+    const void *xattr;   /* extended attributes, as sqlpack(5) encodes them; NULL: none */
+    size_t xattr_bytes;  /* */
+    const char *target;  /* a symlink's target; the first name, for a further hard link */
+    bool has_digest;     /* whether digest holds anything */
+    bool is_foreign;     /* written by another program: only name, mode, mtime, sz are known */
+    uint8_t digest[SQLPACK_DIGEST_BYTES]; /* XXH3-128 of the content, big-endian */
+};
+
+/* -- pack --------------------------------------------------------------------------------- */
+
+#define SQLPACK_STORE    (-1) /* level: store every file as it is */
+#define SQLPACK_PAGE_MIN 1    /* page_bytes: the page size that makes the smallest pack */
+
+/* All zero is the default. Strings are borrowed until the call returns. */
+struct sqlpack_pack_options {
+    int level;                   /* 1 to 12; 0: the default, 6; SQLPACK_STORE */
+    uint32_t page_bytes;         /* 512 to 65536, a power of two; 0: chosen; SQLPACK_PAGE_MIN */
+    unsigned jobs;               /* threads; 0: one a processor */
+    const char *const *excludes; /* patterns of what to leave out, as sqlpack(1) explains them */
+    size_t exclude_count;
+    const char *const *files; /* pack these names under the folder only; NULL: all */
+    size_t file_count;
+    uint64_t max_file_bytes; /* leave larger files out; 0: none is too large */
+    bool one_file_system;    /* do not descend into other file systems */
+    bool replace;            /* replace an existing pack */
+    bool dry_run;            /* read everything, write nothing */
+    bool no_xattrs;          /* leave extended attributes and ACLs out */
+    bool reproducible;       /* equal trees in different places give equal bytes */
+    bool no_sync;            /* do not flush to disk: for scratch work */
+    struct sqlpack_hooks hooks;
+};
+
+/* What one page size would give; see sqlpack_pack_result. */
+struct sqlpack_page_choice {
+    uint32_t page_bytes;
+    uint64_t pack_bytes; /* estimated size of the pack */
+    double read_us;      /* modelled time of one read of one file by SQL, without mmap */
+    double page_count;   /* mean number of pages one read touches, one after the other */
+};
+
+#define SQLPACK_PAGE_SIZES 8
+
+struct sqlpack_pack_result {
+    uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
+    uint64_t skipped_count; /* left out by max_file_bytes */
+    uint64_t loss_count;    /* rows of sqlpack_loss */
+    uint64_t note_count;    /* problems of the kind SQLPACK_NOTE */
+    uint64_t content_bytes; /* apparent size of all files, each inode once */
+    uint64_t tree_allocated_bytes; /* what the tree takes on disk, folders included */
+    uint64_t tree_inode_count;
+    uint64_t pack_bytes;           /* size of the pack */
+    uint64_t pack_allocated_bytes; /* what it takes on disk */
+    uint32_t page_bytes;
+    uint8_t root_digest[SQLPACK_DIGEST_BYTES];
+    struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES]; /* 512 to 65536, where it was chosen */
+    bool page_was_chosen;
+};
+
+/*
+ * Packs the tree under the folder `dir` into a new file `path`, whole or not at
+ * all. What cannot be read is left out, reported as a problem and listed in the
+ * pack; the call succeeds all the same. Fails with EXISTS, NOT_FOUND, INVALID,
+ * IO, NO_MEMORY or CANCELLED.
+ */
+SQLPACK_CHECK int sqlpack_pack(const char *dir, const char *path,
+                               const struct sqlpack_pack_options *options,
+                               struct sqlpack_pack_result *ret_result, struct sqlpack_error *err);
+
+/* -- reading ------------------------------------------------------------------------------ */
+
+struct sqlpack;
+
+/*
+ * Opens a pack, or any SQLite Archive, for reading; nothing on disk is changed,
+ * and one snapshot is seen from the first read to the end of a call. The caller
+ * closes it. Fails with NOT_FOUND, NOT_A_PACK, WAL, NEWER, CORRUPT, BUSY, IO.
+ */
+SQLPACK_CHECK int sqlpack_open(const char *path, struct sqlpack **ret_pack,
+                               struct sqlpack_error *err);
+SQLPACK_API void sqlpack_close(struct sqlpack *pack); /* NULL is fine */
+
+/*
+ * Finds one entry by its name; "" is the root folder. The entry's pointers are
+ * valid until the next call on the pack. Fails with NOT_FOUND, CORRUPT, IO.
+ */
+SQLPACK_CHECK int sqlpack_find(struct sqlpack *pack, const char *name,
+                               struct sqlpack_entry *ret_entry, struct sqlpack_error *err);
+
+/*
+ * Reads the content of one entry, decompressed and checked against its digest,
+ * into *ret_data, which the caller frees. *ret_size is 0 for an empty file, with
+ * *ret_data not NULL. Gives the target of a symlink, the content of the group
+ * for a hard link. Fails with NOT_FOUND, INVALID (a folder or a special file),
+ * CORRUPT, IO, NO_MEMORY.
+ */
+SQLPACK_CHECK int sqlpack_read(struct sqlpack *pack, const char *name, void **ret_data,
+                               size_t *ret_size, struct sqlpack_error *err);
+
+/*
+ * The same in pieces, in bounded memory, for content of any size. `write` gets
+ * the content in order; it returns 0, or -1 with errno, which ends the call with
+ * IO. A digest that does not match is found at the end: CORRUPT.
+ */
+SQLPACK_CHECK int sqlpack_stream(struct sqlpack *pack, const char *name,
+                                 int (*write)(void *user, const void *data, size_t size),
+                                 void *user, struct sqlpack_error *err);
+
+struct sqlpack_list;
+
+/* All zero lists everything by name, with the metadata. */
+struct sqlpack_list_options {
+    const char *below; /* only this entry and what is below it; NULL or "": all but the root */
+    bool names_only;   /* fill id and name only, which is faster */
+};
+
+/*
+ * Lists entries in the order of their names (bytewise). One list at a time is
+ * open on a pack. The entry's pointers are valid until the next call on the list.
+ */
+SQLPACK_CHECK int sqlpack_list_open(struct sqlpack *pack, const struct sqlpack_list_options *options,
+                                    struct sqlpack_list **ret_list, struct sqlpack_error *err);
+SQLPACK_CHECK int sqlpack_list_next(struct sqlpack_list *list, struct sqlpack_entry *ret_entry,
+                                    struct sqlpack_error *err);
+SQLPACK_API void sqlpack_list_close(struct sqlpack_list *list); /* NULL is fine */
+
+/* What a pack holds, and how its space is used; see sqlpack_info. */
+struct sqlpack_summary {
+    int64_t format;        /* of sqlpack's tables; 0: an archive of another program */
+    uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
+    uint64_t foreign_count; /* rows that another program wrote */
+    uint64_t skipped_count; /* rows with an unsafe or a double name, which are left out */
+    uint64_t content_bytes; /* apparent size, each inode once */
+    uint64_t stored_bytes;  /* the same as stored */
+    uint64_t loss_count;
+    uint64_t pack_bytes;
+    uint64_t pack_allocated_bytes;
+    uint64_t tree_allocated_bytes; /* what the tree took on disk when it was packed; 0: unknown */
+    uint32_t page_bytes;
+    uint64_t page_count, free_page_count;
+    bool has_root_digest;
+    uint8_t root_digest[SQLPACK_DIGEST_BYTES]; /* as it stands in the pack */
+};
+SQLPACK_CHECK int sqlpack_info(struct sqlpack *pack, struct sqlpack_summary *ret_summary,
+                               struct sqlpack_error *err);
+
+/* Calls `each` for every row of sqlpack_loss; non-zero ends it. */
+SQLPACK_CHECK int sqlpack_losses(struct sqlpack *pack,
+                                 int (*each)(void *user, const char *name, const char *what,
+                                             int os_errno),
+                                 void *user, struct sqlpack_error *err);
+
+/* -- unpack ------------------------------------------------------------------------------- */
+
+/* All zero is the default. */
+struct sqlpack_unpack_options {
+    unsigned jobs;             /* threads; 0: one a processor */
+    const char *const *names;  /* restore these and what is below them; NULL: all */
+    size_t name_count;
+    const char *const *excludes;
+    size_t exclude_count;
+    bool into;          /* merge into an existing folder */
+    bool replace;       /* with into: replace existing files */
+    bool skip_existing; /* with into: keep existing files; go on after an interruption */
+    bool same_owner;    /* restore owners, also where that fails; root's default */
+    bool numeric_owner; /* take user and group numbers, not names */
+    bool untrusted;     /* drop set-id bits, foreign owners and device nodes */
+    bool specials;      /* make FIFOs and device nodes */
+    bool no_xattrs;
+    bool no_sync;
+    bool dry_run;
+    bool sandbox;         /* confine the process to the target with Landlock, for good */
+    uint64_t total_bytes; /* refuse to restore more content than this; 0: no limit */
+    struct sqlpack_hooks hooks;
+};
+
+struct sqlpack_unpack_result {
+    uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
+    uint64_t skipped_count; /* kept as they were, with skip_existing */
+    uint64_t loss_count;    /* problems reported */
+    uint64_t content_bytes;
+};
+
+/*
+ * Restores a pack into the folder `dir`. A folder that does not exist appears
+ * whole or not at all. Nothing outside `dir` is ever touched. What could not be
+ * restored is reported as a problem; the call succeeds all the same. Fails with
+ * EXISTS, and as sqlpack_open does.
+ */
+SQLPACK_CHECK int sqlpack_unpack(const char *path, const char *dir,
+                                 const struct sqlpack_unpack_options *options,
+                                 struct sqlpack_unpack_result *ret_result,
+                                 struct sqlpack_error *err);
+
+/* -- verify and digest -------------------------------------------------------------------- */
+
+/* All zero checks everything. */
+struct sqlpack_verify_options {
+    unsigned jobs;         /* threads; 0: one a processor */
+    const char *dir;       /* compare with this tree too; NULL: none */
+    double sample_percent; /* read this share of the contents; 0: all */
+    bool quick;            /* structure and metadata only, no content */
+    struct sqlpack_hooks hooks;
+};
+
+struct sqlpack_verify_result {
+    uint64_t entry_count;
+    uint64_t read_count;       /* entries whose content was read */
+    uint64_t content_bytes;    /* content read, as apparent size */
+    uint64_t difference_count; /* problems of the kind SQLPACK_DIFFERENCE */
+    uint64_t foreign_count;    /* rows that another program wrote */
+    bool root_digest_matches;  /* false where the pack has none */
+    uint8_t root_digest[SQLPACK_DIGEST_BYTES]; /* as computed from the rows */
+};
+
+/* Checks a pack, and compares it with a tree. What is wrong is reported as a problem. */
+SQLPACK_CHECK int sqlpack_verify(const char *path, const struct sqlpack_verify_options *options,
+                                 struct sqlpack_verify_result *ret_result,
+                                 struct sqlpack_error *err);
+
+/* All zero is the default. */
+struct sqlpack_digest_options {
+    unsigned jobs;
+    bool content_only; /* leave owners, times and extended attributes out */
+    struct sqlpack_hooks hooks;
+};
+
+/* The root digest of a folder or of a pack: equal digests mean equal trees. */
+SQLPACK_CHECK int sqlpack_digest(const char *path, const struct sqlpack_digest_options *options,
+                                 uint8_t ret_digest[SQLPACK_DIGEST_BYTES],
+                                 struct sqlpack_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* Relative paths: which are safe, how two compare, how one is shown to a person. */
+#ifndef UTIL_PATH_H
+#define UTIL_PATH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "util/buf.h"
+
+/*
+ * Whether a name of `size` bytes may stand in a pack: not empty, no NUL, no
+ * leading or trailing '/', no part that is empty, "." or "..", none above 255
+ * bytes. Such a name never leads out of the folder it is relative to.
+ */
+bool path_is_safe(const char *name, size_t size);
+
+/* Whether `name` is `folder` or lies below it; "" is the root, which holds all. */
+bool path_is_below(const char *name, const char *folder);
+
+/* The part of a path behind its last '/'. */
+const char *path_leaf(const char *path);
+
+/*
+ * Appends a name so that a terminal shows it and nothing else happens: control
+ * bytes, backslash and bytes that are no UTF-8 become \n, \t, \\ or \ooo.
+ * Returns 0, or -1 with errno ENOMEM.
+ */
+int path_escape(struct buf *buf, const char *name);
+
+#endif
