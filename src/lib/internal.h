@@ -3,6 +3,7 @@
 #ifndef LIB_INTERNAL_H
 #define LIB_INTERNAL_H
 
+#include <limits.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/stat.h>
@@ -190,9 +191,9 @@ void folder_drop(struct folder *folder); /* NULL is fine; the last one closes it
 
 /* One name that the walk met; nothing is known of it but its type. */
 struct scan_entry {
-    struct folder *folder; /* held for the caller, who drops it; NULL for the root itself */
-    char *name;            /* path under the root; "" is the root; the caller frees it */
-    const char *leaf;      /* the part of name that is relative to the folder */
+    struct folder *folder; /* where it lies; held by the entry */
+    char *name;            /* path under the root; "" is the root; owned */
+    const char *leaf;      /* its name in the folder; "." for the root */
     unsigned char type;    /* DT_DIR, DT_REG ..., as readdir tells it, never DT_UNKNOWN */
 };
 void scan_entry_release(struct scan_entry *entry);
@@ -200,23 +201,37 @@ void scan_entry_release(struct scan_entry *entry);
 struct scan_options {
     const char *const *excludes;
     size_t exclude_count;
-    const char *const *files; /* walk only these names and the folders above them */
+    const char *const *files; /* walk only these names, what is below, the folders above */
     size_t file_count;
     bool one_file_system;
 };
 
-struct scan;
-
 /*
  * Begins a walk of the folder `dir`: the root, then every name in the bytewise
- * order of full names. A folder that cannot be read is reported as a loss and
- * passed over. The options are borrowed until scan_close.
+ * order of full names. The options are borrowed until scan_close.
  */
-int scan_open(const char *dir, const struct scan_options *options, struct report *report,
-              struct scan **ret_scan, struct sqlpack_error *err);
-int scan_next(struct scan *scan, struct scan_entry *ret_entry, struct sqlpack_error *err);
+struct scan;
+int scan_open(const char *dir, const struct scan_options *options, struct scan **ret_scan,
+              struct sqlpack_error *err);
+
+/* The next entry, which the caller releases. A folder that cannot be read is a loss and passed
+ * over. Not thread-safe. */
+int scan_next(struct scan *scan, struct report *report, struct scan_entry *ret_entry,
+              struct sqlpack_error *err);
 void scan_close(struct scan *scan); /* NULL is fine */
-int scan_root(const struct scan *scan); /* a descriptor of the root folder, borrowed */
+
+/* -- exclude.c: which names are left out ---------------------------------------------------------- */
+
+/*
+ * Whether one of the patterns takes out `name` itself. A pattern without '/'
+ * matches the last part of a name anywhere, one with '/' the whole name from the
+ * root; one that ends in '/' matches folders only; '*' and '?' never match '/'.
+ */
+bool exclude_matches_one(const char *const *patterns, size_t count, const char *name,
+                         bool is_folder);
+
+/* The same for `name` or any folder above it. */
+bool exclude_matches(const char *const *patterns, size_t count, const char *name, bool is_folder);
 
 /* -- source.c: reads one entry of a tree: metadata, attributes, content ------------------------- */
 
@@ -227,17 +242,19 @@ struct source_options {
     bool no_xattrs;
     bool no_content;         /* metadata only: no digest either */
     uint64_t max_file_bytes; /* leave larger files out; 0: none is too large */
-    int64_t quiet_before_ns; /* what changed later, in ns since 1970, may still be changing */
+    int64_t quiet_before_ns; /* ctime_ns is kept where nothing changed since, in ns since 1970 */
 };
 
-/* One entry as it was read; every pointer of `entry` leads into this struct. */
+/* One entry as it was read. Zeroed by SOURCE_NONE once, then used for one entry after another. */
 struct source {
-    struct sqlpack_entry entry; /* without id, link, and the target of a hard link */
+    struct sqlpack_entry entry; /* without id, link, and the target of a hard link; name borrowed */
     struct stat stat;           /* of the moment its content was read */
-    struct buf xattr, target;
-    struct buf content; /* of a file read whole: `content.size` bytes; appended to by the call */
-    int fd;             /* a file too large to be read whole, or sparse: open; else -1; owned */
-    bool is_sparse;     /* it has holes: blocks for less than its size */
+    struct buf xattr, target;   /* what the entry points into */
+    struct buf *content; /* set by the caller: where the content of a file is appended */
+    size_t content_at;   /* its entry.sz bytes begin here */
+    int fd;              /* a file too large to be read whole, or sparse: open; else -1; owned */
+    bool is_sparse;      /* it has holes */
+    bool is_too_large;   /* left out for max_file_bytes */
 };
 #define SOURCE_NONE {.fd = -1}
 void source_release(struct source *source);
@@ -246,14 +263,17 @@ void source_release(struct source *source);
  * Reads what `where` names. Returns 1 where *source is filled, 0 where the entry
  * is left out (a socket, a file too large, one that cannot be read or is gone:
  * reported as a problem), -1 for what ends the whole run. A file that changes
- * while it is read is stored as it was read, and reported. Content that is not
- * read whole (source->fd >= 0) has no digest yet.
+ * while it is read is stored as it was read, and reported. A file that is not
+ * read whole (source->fd >= 0) has no digest yet: see source_stream.
  */
 int source_read(const struct scan_entry *where, const struct source_options *options,
                 struct source *source, struct report *report, struct sqlpack_error *err);
 
-/* Reads a file that source_read left open, from start to end, into a digest and on to `write`
- * (NULL: digest only). Fills the digest and the size that was read. Reports a change. */
+/*
+ * Reads a file that source_read left open into its digest and, where it is not
+ * NULL, on to `write`: holes as calls with NULL data. Fills digest and sz.
+ * Returns as source_read; errors of `write` (-1 with errno) end the run.
+ */
 int source_stream(const struct scan_entry *where, struct source *source,
                   int (*write)(void *user, const void *data, size_t size), void *user,
                   struct report *report, struct sqlpack_error *err);
