@@ -278,23 +278,27 @@ int source_stream(const struct scan_entry *where, struct source *source,
                   int (*write)(void *user, const void *data, size_t size), void *user,
                   struct report *report, struct sqlpack_error *err);
 
-/* -- links.c: which names are one file ------------------------------------------------------- */
+/* -- links.c: which names are one file ---------------------------------------------------------- */
 
-/*
- * The files with more than one name that a walk has met, by device and inode.
- * links_find returns the first name's index in it or NULL. Not thread-safe.
- */
+/* The files with more than one name that a walk has met. Not thread-safe. */
 struct links;
 struct link_group {
     int64_t id;                           /* of the first name */
-    char *name;                           /* the first name */
+    char *name;                           /* the first name; links_add copies it */
     uint8_t digest[SQLPACK_DIGEST_BYTES]; /* of the content */
     bool has_digest;
 };
 struct links *links_new(void); /* NULL: out of memory */
 void links_free(struct links *links);
-struct link_group *links_find(const struct links *links, const struct stat *stat);
+
+/* The group of a file that was met before, or NULL. Valid until links_add or links_met. */
+const struct link_group *links_find(const struct links *links, const struct stat *stat);
+
+/* Notes the first name of a file. Returns 0, or -1 when out of memory. */
 int links_add(struct links *links, const struct stat *stat, const struct link_group *group);
+
+/* Notes a further name: a group is forgotten when it has met as many as the file has. */
+void links_met(struct links *links, const struct stat *stat);
 
 /* -- db.c: opens a pack for reading; the gate of every read ------------------------------------ */
 

@@ -96,9 +96,8 @@ static int open_hidden(struct new_file *file)
     for (int attempt = 0; attempt < 100; attempt++) {
         if (file_hidden_name(file->hidden) < 0)
             return -1;
-        file->fd =
-            openat(file->folder, file->hidden, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                   0666);
+        file->fd = openat(file->folder, file->hidden,
+                          O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
         if (file->fd >= 0 || errno != EEXIST)
             break;
     }
