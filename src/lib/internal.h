@@ -278,6 +278,151 @@ int source_stream(const struct scan_entry *where, struct source *source,
                   int (*write)(void *user, const void *data, size_t size), void *user,
                   struct report *report, struct sqlpack_error *err);
 
+/* -- page.c: how SQLite's file format places a row (sqlite.org/fileformat2.html) ---------------- */
+
+/* The kinds of b-tree pages; the numbers are the format's. */
+enum page_kind {
+    PAGE_INDEX_INTERIOR = 2,
+    PAGE_TABLE_INTERIOR = 5,
+    PAGE_INDEX_LEAF = 10,
+    PAGE_TABLE_LEAF = 13,
+};
+
+#define PAGE_VARINT_MAX 9 /* bytes */
+unsigned page_varint_bytes(uint64_t value);
+unsigned char *page_put_varint(unsigned char *at, uint64_t value); /* returns the byte behind it */
+unsigned char *page_put_u32(unsigned char *at, uint32_t value);    /* big-endian */
+
+/* How many of a payload's bytes stand in the cell itself; the rest goes to overflow pages. */
+uint32_t page_local_bytes(uint32_t page_bytes, bool is_index, uint64_t payload_bytes);
+uint32_t page_overflow_count(uint32_t page_bytes, uint64_t payload_bytes, uint32_t local_bytes);
+
+/* The page at byte 2^30, which SQLite locks and never uses. */
+uint32_t page_lock_number(uint32_t page_bytes);
+
+/* One b-tree page in the making. With data NULL it only counts. */
+struct page {
+    unsigned char *data; /* page_bytes of it */
+    uint32_t page_bytes;
+    enum page_kind kind;
+    uint32_t cell_count;
+    uint32_t content_at; /* where the lowest cell begins: cells grow down from the end */
+};
+void page_begin(struct page *page, unsigned char *data, uint32_t page_bytes, enum page_kind kind);
+bool page_has_room(const struct page *page, uint32_t cell_bytes);
+unsigned char *page_add(struct page *page, uint32_t cell_bytes); /* where to put it; NULL: counts */
+void page_take_back(struct page *page, uint32_t cell_bytes);     /* forgets the last cell */
+void page_end(struct page *page, uint32_t right_child);          /* writes the header */
+
+/* -- record.c: a row as SQLite's record format has it ------------------------------------------- */
+
+/* Values are added in the order of the columns, then the record is made. */
+struct record {
+    struct buf types, values;
+    bool failed; /* out of memory */
+};
+void record_begin(struct record *record);
+void record_null(struct record *record);
+void record_int(struct record *record, int64_t value);
+void record_int8(struct record *record, int64_t value); /* always eight bytes */
+void record_text(struct record *record, const char *text, size_t size);
+void record_blob(struct record *record, const void *data, size_t size);
+void record_blob_tail(struct record *record, uint64_t size); /* the last value; its bytes follow */
+int record_end(struct record *record, struct buf *out); /* appends it; 0, or -1 out of memory */
+void record_release(struct record *record);
+
+/* -- tree.c: b-trees appended in order ----------------------------------------------------------- */
+
+/* The pages of a new file, numbered from 1. */
+struct page_file {
+    int fd;            /* -1: nothing is written, pages are only counted */
+    const char *path;  /* for messages */
+    uint32_t page_bytes;
+    uint32_t next;     /* the number that comes next */
+};
+uint32_t page_file_take(struct page_file *file); /* never the lock page */
+int page_file_write(const struct page_file *file, uint32_t number, const void *data, size_t size,
+                    struct sqlpack_error *err);
+
+/* The bytes of a row: a head and a tail, both NULL where pages are only counted. */
+struct payload {
+    const unsigned char *head;
+    size_t head_bytes;
+    const unsigned char *tail; /* NULL: the tail stands in a file */
+    uint64_t tail_bytes;
+    int spool; /* that file */
+    uint64_t spool_at;
+};
+uint64_t payload_bytes(const struct payload *payload);
+int payload_copy(const struct payload *payload, uint64_t from, void *data, size_t size); /* errno */
+
+/* The interior pages above the leaves of a table, or a whole tree. */
+struct tree;
+struct tree *tree_new(struct page_file *file, uint32_t root, bool is_index);
+void tree_free(struct tree *tree); /* NULL is fine */
+
+/* Appends a row; its rowid, or its record in an index, is greater than all before it. */
+int tree_append(struct tree *tree, int64_t rowid, const struct payload *payload,
+                struct sqlpack_error *err);
+
+/* For a table whose leaves the caller writes itself: adds the next leaf, whose last row is rowid. */
+int tree_add_leaf(struct tree *tree, uint32_t number, int64_t rowid, struct sqlpack_error *err);
+
+/* Writes what is left and puts the top of the tree into its root page. */
+int tree_finish(struct tree *tree, struct sqlpack_error *err);
+
+/* -- loader.c: writes a new pack page by page ------------------------------------------------------ */
+
+/* One row of sqlar on its way to its pages. */
+struct loader_row {
+    int64_t id;
+    struct payload payload;
+    uint32_t local_bytes;    /* the loader's: what stands in the leaf */
+    uint32_t overflow_first; /* the loader's: its first overflow page; 0: none */
+};
+
+/* Rows that one thread brings at once; all zero at first, then used again and again. */
+struct loader_leaf {
+    uint32_t number;
+    size_t row_first, row_count;
+};
+struct loader_batch {
+    struct loader_row *rows; /* the caller's */
+    size_t row_count;
+    struct loader_leaf *leaves; /* opened by this batch and full */
+    size_t leaf_count, leaf_capacity;
+    unsigned char *carried; /* the image of the leaf that was open before this batch, now full */
+    uint32_t carried_number; /* 0: it did not get full */
+    uint32_t open_number;    /* the leaf that is left open; its page is not written yet */
+    unsigned char *out;      /* pages on their way to the file */
+    size_t out_pages;
+    uint32_t out_first;
+};
+void loader_batch_release(struct loader_batch *batch);
+
+struct loader;
+
+/* Begins a pack in an empty file (fd -1: only counts its pages). fd and path are borrowed. */
+int loader_open(int fd, const char *path, uint32_t page_bytes, struct loader **ret_loader,
+                struct sqlpack_error *err);
+void loader_close(struct loader *loader); /* NULL is fine */
+
+/*
+ * Gives the rows of a batch their pages: one caller at a time, in the order of
+ * ids. loader_write then writes them, from any thread.
+ */
+int loader_place(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err);
+int loader_write(const struct loader *loader, struct loader_batch *batch,
+                 struct sqlpack_error *err);
+
+/* Appends a row to another table or index: in its order, one caller at a time. */
+int loader_append(struct loader *loader, enum table table, int64_t rowid,
+                  const struct payload *payload, struct sqlpack_error *err);
+
+/* Finishes all trees and writes the header. Returns 0 or -1; then the file is a database. */
+int loader_finish(struct loader *loader, struct sqlpack_error *err);
+uint64_t loader_page_count(const struct loader *loader);
+
 /* -- links.c: which names are one file ---------------------------------------------------------- */
 
 /* The files with more than one name that a walk has met. Not thread-safe. */
@@ -299,6 +444,39 @@ int links_add(struct links *links, const struct stat *stat, const struct link_gr
 
 /* Notes a further name: a group is forgotten when it has met as many as the file has. */
 void links_met(struct links *links, const struct stat *stat);
+
+/* -- survey.c: reads a whole tree with several threads, in order --------------------------------- */
+
+enum survey_state {
+    SURVEY_READ,
+    SURVEY_IGNORED,    /* it is options.ignored */
+    SURVEY_SOCKET,     /* reported as a note */
+    SURVEY_UNREADABLE, /* reported as a loss: nothing but its name is known */
+};
+
+/* An entry with its digest; a further hard link has the first name as `target`, and its link
+ * is not 0. Ids count the entries. Valid until `each` returns. */
+struct survey_entry {
+    struct sqlpack_entry entry;
+    struct stat stat;
+    enum survey_state state;
+};
+
+struct survey_options {
+    unsigned jobs;               /* 0: one a processor */
+    const struct stat *ignored;  /* a file that is not part of the tree; NULL: none */
+    const char *ignored_leaf;    /* its usual name: it is then not even read */
+    bool (*wants_content)(void *user, const char *name); /* whether to read it; NULL: always */
+    /* Gets the root and every entry, in the order of their names, by one thread at a time. */
+    int (*each)(void *user, const struct survey_entry *found, struct sqlpack_error *err);
+    /* Hears, before `each` gets what follows, of folders whose content is unknown. NULL is fine. */
+    void (*unreadable)(void *user, const char *name);
+    void *user;
+};
+
+/* Losses are reported and the call succeeds all the same. */
+int survey_run(const char *dir, const struct survey_options *options, struct report *report,
+               struct sqlpack_error *err);
 
 /* -- db.c: opens a pack for reading; the gate of every read ------------------------------------ */
 
