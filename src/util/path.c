@@ -45,8 +45,7 @@ const char *path_leaf(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The length of the UTF-8 character at `at`, 0 where there is none (RFC 3629: no surrogates). */
-static size_t utf8_length(const unsigned char *at)
+size_t path_utf8_length(const unsigned char *at)
 {
     static const struct {
         unsigned char first_low, first_high, second_low, second_high, length;
@@ -77,7 +76,7 @@ static bool is_c1(const unsigned char *at)
 int path_escape(struct buf *buf, const char *name)
 {
     for (const unsigned char *at = (const unsigned char *)name; *at; at++) {
-        size_t length = *at < 0x80 ? 0 : utf8_length(at);
+        size_t length = *at < 0x80 ? 0 : path_utf8_length(at);
         if (length && !is_c1(at)) {
             if (buf_append(buf, at, length) < 0)
                 return -1;

@@ -22,6 +22,12 @@ bool path_is_below(const char *name, const char *folder);
 const char *path_leaf(const char *path);
 
 /*
+ * The length of the UTF-8 character at `at`, in a string that ends with NUL; 0
+ * where there is none (RFC 3629: no surrogates, nothing above U+10FFFF).
+ */
+size_t path_utf8_length(const unsigned char *at);
+
+/*
  * Appends a name so that a terminal shows it and nothing else happens: control
  * bytes, backslash and bytes that are no UTF-8 become \n, \t, \\ or \ooo.
  * Returns 0, or -1 with errno ENOMEM.
