@@ -104,7 +104,7 @@ struct sqlpack_entry {
     int64_t id;          /* sqlar.id; 0 is the root folder */
     const char *name;    /* "" is the root folder */
     uint32_t mode;       /* st_mode: type and permission bits */
-    int64_t mtime;       /* seconds since 1970, rounded down */
+    int64_t mtime;       /* seconds since 1970, rounded down; SQLPACK_NO_TIME: not known */
     uint32_t mtime_ns;   /* 0 to 999,999,999 nanoseconds after mtime */
     uint64_t sz;         /* bytes of content; of the target, for a symlink; 0 for a folder */
     uint32_t uid, gid;   /* 2^32-1 where they are not known */
@@ -185,8 +185,9 @@ struct sqlpack;
 
 /*
  * Opens a pack, or any SQLite Archive, for reading; nothing on disk is changed,
- * and one snapshot is seen from the first read to the end of a call. The caller
- * closes it. Fails with NOT_FOUND, NOT_A_PACK, WAL, NEWER, CORRUPT, BUSY, IO.
+ * and one snapshot is seen until the handle is closed, for which writers wait. The
+ * caller closes it. Fails with NOT_FOUND, NOT_A_PACK, WAL, NEWER, CORRUPT, BUSY
+ * (after five seconds), IO, NO_MEMORY.
  */
 SQLPACK_CHECK int sqlpack_open(const char *path, struct sqlpack **ret_pack,
                                struct sqlpack_error *err);
@@ -220,15 +221,27 @@ SQLPACK_CHECK int sqlpack_stream(struct sqlpack *pack, const char *name,
 
 struct sqlpack_list;
 
+enum sqlpack_sort {
+    SQLPACK_BY_NAME, /* bytewise */
+    SQLPACK_BY_SIZE, /* smallest first, then by name */
+    SQLPACK_BY_TIME, /* oldest mtime first, then by name */
+};
+
 /* All zero lists everything by name, with the metadata. */
 struct sqlpack_list_options {
     const char *below; /* only this entry and what is below it; NULL or "": all but the root */
     bool names_only;   /* fill id and name only, which is faster */
+    enum sqlpack_sort sort; /* other than by name: spools to a temporary file where it must */
+    bool reverse;
+    /* Told of each row that is left out for its unsafe or double name; may be NULL. */
+    void (*skipped)(void *user, const char *name, const char *why);
+    void *user;
 };
 
 /*
- * Lists entries in the order of their names (bytewise). One list at a time is
- * open on a pack. The entry's pointers are valid until the next call on the list.
+ * Lists entries. One list at a time is open on a pack. The entry's pointers are
+ * valid until the next call on the list. Fails with NOT_FOUND where `below` names
+ * no entry and none is below it, INVALID, CORRUPT, IO, NO_MEMORY.
  */
 SQLPACK_CHECK int sqlpack_list_open(struct sqlpack *pack, const struct sqlpack_list_options *options,
                                     struct sqlpack_list **ret_list, struct sqlpack_error *err);
@@ -260,6 +273,12 @@ SQLPACK_CHECK int sqlpack_info(struct sqlpack *pack, struct sqlpack_summary *ret
 SQLPACK_CHECK int sqlpack_losses(struct sqlpack *pack,
                                  int (*each)(void *user, const char *name, const char *what,
                                              int os_errno),
+                                 void *user, struct sqlpack_error *err);
+
+/* Calls `each` for every user and group name that the pack knows; non-zero ends it. */
+SQLPACK_CHECK int sqlpack_owners(struct sqlpack *pack,
+                                 int (*each)(void *user, bool is_group, uint32_t id,
+                                             const char *name),
                                  void *user, struct sqlpack_error *err);
 
 /* -- unpack ------------------------------------------------------------------------------- */

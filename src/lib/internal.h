@@ -123,7 +123,12 @@ extern const struct schema_table schema_tables[TABLE_COUNT];
 #define INFO_SPECIALS       "special_count"
 #define INFO_HARD_LINKS     "hard_link_count"
 #define INFO_CONTENT_BYTES  "content_bytes"
+#define INFO_STORED_BYTES   "stored_bytes" /* the same as stored; read by SQL where missing */
 #define INFO_TREE_ALLOCATED "tree_allocated_bytes"
+
+/* The two values of sqlpack_owner.kind. */
+#define OWNER_USER  "user"
+#define OWNER_GROUP "group"
 
 /* -- attr.c: extended attributes as one blob ------------------------------------------------- */
 
@@ -480,10 +485,14 @@ int survey_run(const char *dir, const struct survey_options *options, struct rep
 
 /* -- db.c: opens a pack for reading; the gate of every read ------------------------------------ */
 
+/* Larger contents are never handed out in memory: reader_content streams them. */
+#define READER_STORED_MAX ((size_t)8 << 20)
+
 /* One row as it was read. Pointers are valid until the next step. */
 struct reader_row {
     struct sqlpack_entry entry;
-    const void *stored;   /* content as stored; NULL without content, and where it is in chunks */
+    const void *stored;   /* content as stored; NULL where reader_content must fetch it: not asked
+                             for, in chunks, or more than READER_STORED_MAX bytes */
     size_t stored_bytes;  /* equal to entry.sz: stored raw */
     bool is_chunked;      /* the content is in sqlpack_chunk */
     const char *skip_why; /* not NULL: the row cannot be used (unsafe or double name): why */
@@ -513,7 +522,8 @@ int reader_rows_next(struct reader_rows *rows, struct reader_row *ret_row,
 void reader_rows_close(struct reader_rows *rows); /* NULL is fine */
 
 /*
- * Gives the content of a row's file to `write`, piece by piece, with the holes of
+ * Gives the content of a row's file (of its group, for a hard link; the target,
+ * for a symlink) to `write`, piece by piece, with the holes of
  * a sparse file as calls with NULL data; checks size and digest at the end. Fails
  * with CORRUPT; with IO where `write` returns -1 with errno.
  */
