@@ -1,38 +1,144 @@
 # sqlpack: builds, tests, lints, installs. `make help` lists the targets.
-CC       ?= gcc
-CFLAGS   ?= -O2 -g
-PREFIX   ?= /usr/local
-BUILD    := build$(if $(SAN),-san)$(if $(TSAN),-tsan)
-PKGS     := sqlite3 libdeflate zlib libxxhash
-WARN     := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes \
-            -Wmissing-prototypes -Wformat=2 -Wvla -Wwrite-strings -Wno-pedantic
-override CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc $(shell pkg-config --cflags $(PKGS))
-override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
-                     $(if $(SAN),-fsanitize=address$(,)undefined -fno-omit-frame-pointer) \
-                     $(if $(TSAN),-fsanitize=thread)
-LDLIBS   += $(shell pkg-config --libs $(PKGS)) -pthread
+CFLAGS  ?= -O2 -g
+PREFIX  ?= /usr/local
+BUILD   := build$(if $(SAN),-san)$(if $(TSAN),-tsan)
+VERSION := $(shell sed -n 's/^\#define SQLPACK_VERSION "\(.*\)"/\1/p' src/sqlpack.h)
+MAJOR   := $(firstword $(subst ., ,$(VERSION)))
+PKGS    := sqlite3 libdeflate zlib libxxhash
+WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes \
+           -Wformat=2 -Wvla -Wwrite-strings
 , := ,
+PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+override CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc $(PKG_CFLAGS)
+override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
+                     $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined) \
+                     $(if $(TSAN),-fsanitize=thread) $(if $(SAN)$(TSAN),-fno-omit-frame-pointer)
+override LDLIBS   += $(PKG_LIBS) -pthread
 
-LIB_OBJ  := $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard src/lib/*.c src/util/*.c))
-CMD_OBJ  := $(patsubst src/%.c,$(BUILD)/obj/%.o,src/main.c $(wildcard src/cmd/*.c src/cli/*.c))
-UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/unit/%,$(wildcard tests/unit/*_test.c))
+objects   = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
+UTIL_OBJ := $(call objects,src/util/*.c)
+LIB_OBJ  := $(call objects,src/lib/*.c) $(UTIL_OBJ)
+CLI_OBJ  := $(call objects,src/cli/*.c)
+CMD_OBJ  := $(call objects,src/main.c src/cmd/*.c) $(CLI_OBJ)
+TOOLS    := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/perf/*.c))
+UNITS    := $(filter %_test,$(TOOLS))
+C_FILES   = $(wildcard src/*.c src/*/*.c tests/*/*.c)
+SCRIPTS   = tests/setup $(wildcard tests/demo tests/perf/run .ci/run tests/cli/*.bats) \
+            tests/cli/helper.bash completions/sqlpack.bash
 
 ## all: build sqlpack, libsqlpack.a and libsqlpack.so (the default)
 all: $(BUILD)/sqlpack $(BUILD)/libsqlpack.a $(BUILD)/libsqlpack.so
 
-$(BUILD)/obj/%.o: src/%.c Makefile
+$(BUILD)/obj/%.o: src/%.c Makefile | packages
 	@mkdir -p $(@D)
 	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
-$(BUILD)/libsqlpack.a: $(LIB_OBJ)
-	rm -f $@ && $(AR) rcs $@ $^
+packages:
+	@pkg-config --exists --print-errors $(PKGS) || { echo "'make setup' installs them" >&2; exit 1; }
 
-$(BUILD)/sqlpack: $(CMD_OBJ) $(BUILD)/libsqlpack.a
+# One object whose inner names are hidden: an archive shows nothing but sqlpack_*.
+$(BUILD)/libsqlpack.a: $(LIB_OBJ)
+	$(LD) -r -o $(BUILD)/libsqlpack.o $^
+	objcopy --localize-hidden $(BUILD)/libsqlpack.o
+	rm -f $@ && $(AR) rcsD $@ $(BUILD)/libsqlpack.o
+
+$(BUILD)/libsqlpack.so: $(LIB_OBJ)
+	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libsqlpack.so.$(MAJOR) -o $@ $^ $(LDLIBS)
+
+$(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
-$(BUILD)/unit/%: tests/unit/%.c $(BUILD)/libsqlpack.a
+# Tests and tools of tests may use what is inside: they get the plain objects.
+$(TOOLS): $(BUILD)/%: tests/%.c $(LIB_OBJ) $(CLI_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/libsqlpack.a $(LDLIBS)
+	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(CLI_OBJ) $(LDLIBS)
 
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
-.PHONY: all
+## setup: install the packages that building and testing need
+setup:
+	tests/setup check
+
+## check: run all tests; SAN=1 with the address and undefined sanitizers, TSAN=1 with that for threads
+check: setup
+	$(MAKE) run-tests
+
+run-tests: all $(TOOLS)
+	BUILD=$(abspath $(BUILD)) prove --exec '' $(UNITS) tests/cli/*.bats
+
+## torture: the same with every point of the kill matrix, every bit, 10,000 trees: hours
+torture: setup
+	TORTURE=1 $(MAKE) run-tests
+
+## lint: check the layout of the code and search it for faults
+lint:
+	tests/setup lint
+	clang-format --dry-run -Werror $(wildcard src/*.[ch] src/*/*.[ch] tests/*/*.[ch])
+	printf '%s\n' $(C_FILES) | xargs -P 2 -n 1 sh -c \
+	    'clang-tidy --quiet "$$1" -- $(CPPFLAGS) -Itests/unit -std=c17 2>/dev/null' tidy
+	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
+	    --suppress=missingIncludeSystem -D_GNU_SOURCE -Isrc src
+	shellcheck $(SCRIPTS)
+	mandoc -Tlint -W warning $(wildcard man/*)
+	$(MAKE) BUILD=build-gcc CC=gcc CFLAGS='-O2 -g -Werror' all
+	$(MAKE) BUILD=build-clang CC=clang CFLAGS='-O2 -g -Werror' all
+
+## demo: pack a real tree (DIR=/usr/share), show what it saves, verify, unpack and compare it
+demo:
+	tests/setup build
+	$(MAKE) all
+	BUILD=$(abspath $(BUILD)) tests/demo $(DIR)
+
+## perf: measure against tar, zip, sqlite3 and others; takes half an hour
+perf:
+	tests/setup perf
+	$(MAKE) all $(TOOLS)
+	BUILD=$(abspath $(BUILD)) tests/perf/run
+
+PLACE := $(DESTDIR)$(PREFIX)
+INSTALLED := bin/sqlpack include/sqlpack.h lib/libsqlpack.a lib/libsqlpack.so \
+             lib/libsqlpack.so.$(MAJOR) lib/libsqlpack.so.$(VERSION) lib/pkgconfig/sqlpack.pc \
+             share/man/man1/sqlpack.1 share/man/man3/sqlpack.3 share/man/man5/sqlpack.5 \
+             share/bash-completion/completions/sqlpack share/zsh/site-functions/_sqlpack \
+             share/fish/vendor_completions.d/sqlpack.fish
+
+define PC
+prefix=$(PREFIX)
+Name: sqlpack
+Description: packs directory trees into SQLite archives
+Version: $(VERSION)
+Requires.private: $(PKGS)
+Cflags: -I$${prefix}/include
+Libs: -L$${prefix}/lib -lsqlpack
+Libs.private: -pthread
+endef
+export PC
+
+## install: install to PREFIX (/usr/local), below DESTDIR where that is set
+install: all
+	install -d $(sort $(dir $(addprefix $(PLACE)/,$(INSTALLED))))
+	install $(BUILD)/sqlpack $(PLACE)/bin/
+	install -m 644 src/sqlpack.h $(PLACE)/include/
+	install -m 644 $(BUILD)/libsqlpack.a $(PLACE)/lib/
+	install -m 755 $(BUILD)/libsqlpack.so $(PLACE)/lib/libsqlpack.so.$(VERSION)
+	ln -sf libsqlpack.so.$(VERSION) $(PLACE)/lib/libsqlpack.so.$(MAJOR)
+	ln -sf libsqlpack.so.$(MAJOR) $(PLACE)/lib/libsqlpack.so
+	printf '%s\n' "$$PC" >$(PLACE)/lib/pkgconfig/sqlpack.pc
+	for n in 1 3 5; do install -m 644 man/sqlpack.$$n $(PLACE)/share/man/man$$n/ || exit; done
+	install -m 644 completions/sqlpack.bash $(PLACE)/share/bash-completion/completions/sqlpack
+	install -m 644 completions/_sqlpack $(PLACE)/share/zsh/site-functions/
+	install -m 644 completions/sqlpack.fish $(PLACE)/share/fish/vendor_completions.d/
+
+## uninstall: remove what install put there
+uninstall:
+	rm -f $(addprefix $(PLACE)/,$(INSTALLED))
+
+## clean: remove what was built
+clean:
+	rm -rf build build-san build-tsan build-gcc build-clang
+
+## help: list these targets
+help:
+	@sed -n 's/^## //p' Makefile
+
+-include $(wildcard $(BUILD)/*/*.d $(BUILD)/*/*/*.d)
+.PHONY: all packages setup check run-tests torture lint demo perf install uninstall clean help

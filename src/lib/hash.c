@@ -158,7 +158,7 @@ static uint64_t fields_hash64(struct fields *fields)
     return XXH3_64bits_digest(fields->state);
 }
 
-static unsigned __int128 fields_hash128(struct fields *fields)
+static uint128 fields_hash128(struct fields *fields)
 {
     XXH128_hash_t hash;
     if (!fields->state) {
@@ -167,7 +167,7 @@ static unsigned __int128 fields_hash128(struct fields *fields)
         fields_flush(fields);
         hash = XXH3_128bits_digest(fields->state);
     }
-    return (unsigned __int128)hash.high64 << 64 | hash.low64;
+    return (uint128)hash.high64 << 64 | hash.low64;
 }
 
 int64_t hash_seal(const struct sqlpack_entry *entry)
@@ -190,7 +190,7 @@ int64_t hash_seal(const struct sqlpack_entry *entry)
     return (int64_t)fields_hash64(&fields);
 }
 
-static unsigned __int128 entry_hash(const struct sqlpack_entry *entry, bool content_only)
+static uint128 entry_hash(const struct sqlpack_entry *entry, bool content_only)
 {
     struct fields fields;
     fields.state = NULL;

@@ -73,9 +73,11 @@ void hash_stream_free(struct hash_stream *stream); /* NULL is fine */
 /* The seal of a row of sqlpack_stat: over id, name and all columns but ctime_ns. */
 int64_t hash_seal(const struct sqlpack_entry *entry);
 
+__extension__ typedef unsigned __int128 uint128; /* not ISO C */
+
 /* A root digest in the making: the sum of the hashes of entries, in any order. */
 struct hash_sum {
-    unsigned __int128 sum;
+    uint128 sum;
 };
 void hash_sum_add(struct hash_sum *sum, const struct sqlpack_entry *entry, bool content_only);
 void hash_sum_remove(struct hash_sum *sum, const struct sqlpack_entry *entry, bool content_only);
