@@ -400,7 +400,6 @@ struct loader_batch {
     size_t leaf_count, leaf_capacity;
     unsigned char *carried; /* the image of the leaf that was open before this batch, now full */
     uint32_t carried_number; /* 0: it did not get full */
-    uint32_t open_number;    /* the leaf that is left open; its page is not written yet */
     unsigned char *out;      /* pages on their way to the file */
     size_t out_pages;
     uint32_t out_first;
