@@ -107,6 +107,51 @@ struct schema_table {
 };
 extern const struct schema_table schema_tables[TABLE_COUNT];
 
+/* The forms of sqlar that other programs make; ends with NULL. */
+extern const char *const schema_foreign_sqlar[];
+
+/* The statements of the reading side. Those that end in _FOREIGN are for archives without
+ * sqlpack's tables; the others that name sqlar alone serve both. */
+enum statement {
+    STATEMENT_CELL_CHECK,
+    STATEMENT_NO_MMAP,
+    STATEMENT_BEGIN,
+    STATEMENT_SCHEMA,
+    STATEMENT_ROWS, /* ?1: largest content to give, ?2 and ?3: ids */
+    STATEMENT_ROWS_FOREIGN,
+    STATEMENT_ROW_BY_ID, /* ?1: largest content to give, ?2: id */
+    STATEMENT_ROW_BY_ID_FOREIGN,
+    STATEMENT_ROW_BY_NAME, /* ?1: largest content to give, ?2: name */
+    STATEMENT_ROW_BY_NAME_FOREIGN,
+    STATEMENT_STATS,      /* ?1 and ?2: ids */
+    STATEMENT_STAT_BY_ID, /* ?1: id */
+    STATEMENT_FIRST_LINK, /* ?1: id of the first name of a hard link */
+    STATEMENT_SIZES,
+    STATEMENT_ID_ENDS,
+    STATEMENT_STAT_END,
+    STATEMENT_NAMES,
+    STATEMENT_NAMES_BETWEEN, /* ?1: from, ?2: below */
+    STATEMENT_NAMES_NORMAL,
+    STATEMENT_DOUBLES_CREATE,
+    STATEMENT_DOUBLES_ADD,  /* ?1: id */
+    STATEMENT_DOUBLES_FIND, /* ?1: id */
+    STATEMENT_SORT_CREATE,
+    STATEMENT_SORT_ADD, /* ?1: key, ?2: id, ?3: name */
+    STATEMENT_SORT_UP,
+    STATEMENT_SORT_DOWN,
+    STATEMENT_SORT_BACK,
+    STATEMENT_SORT_DROP,
+    STATEMENT_CHUNKS, /* ?1: id */
+    STATEMENT_INFO,
+    STATEMENT_INFO_VALUE, /* ?1: key */
+    STATEMENT_STORED,
+    STATEMENT_STORED_CHUNKS,
+    STATEMENT_LOSSES,
+    STATEMENT_OWNERS,
+    STATEMENT_COUNT,
+};
+extern const char *const schema_statements[STATEMENT_COUNT];
+
 /* ids: entries in the order of their names from 1; then what a plain -Ax must meet last. */
 #define ID_LATE_FOLDER ((int64_t)1 << 40) /* folders that their owner cannot fill, from here */
 #define ID_LATE_FILE   ((int64_t)1 << 41) /* files in chunks, from here up */
@@ -484,7 +529,106 @@ struct survey_options {
 int survey_run(const char *dir, const struct survey_options *options, struct report *report,
                struct sqlpack_error *err);
 
-/* -- db.c: opens a pack for reading; the gate of every read ------------------------------------ */
+/* -- gate.c: judges the schema of a file that anyone may have made ------------------------------- */
+
+/* A row of sqlite_schema. */
+struct schema_row {
+    const char *type, *name, *table, *sql; /* sql is NULL for an index that SQLite made itself */
+    int64_t root;                          /* its root page; 0 where it has none */
+};
+
+/* What the rows so far hold; all zero at first. */
+struct gate {
+    unsigned row_count;
+    bool has[TABLE_COUNT];  /* in the form of this format */
+    bool has_foreign_sqlar; /* in the form of other programs */
+};
+
+/* Takes the next row. Fails with CORRUPT where no honest program writes it, NOT_A_PACK where it is
+ * an sqlar of a form that sqlpack does not know. `path` is for messages. */
+int gate_row(struct gate *gate, const struct schema_row *row, const char *path,
+             struct sqlpack_error *err);
+
+/* Ends it: *ret_is_own tells whether sqlpack's own tables are there. */
+int gate_end(const struct gate *gate, const char *path, bool *ret_is_own,
+             struct sqlpack_error *err);
+
+/* -- db.c: opens a pack for reading; the statements ------------------------------------------------ */
+
+#define DB_HEADER_BYTES 100
+
+struct sqlpack {
+    sqlite3 *db;
+    char *path;     /* as the caller gave it, for messages */
+    bool is_own;    /* it has sqlpack's tables; else it is an archive of another program */
+    int64_t format; /* 0 for the latter */
+    unsigned char header[DB_HEADER_BYTES]; /* the file's, as it is in the snapshot */
+    uint64_t file_bytes;
+    sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
+    struct codec *codec;                       /* made when first used */
+    struct names {
+        bool is_checked;  /* names_check went over all names */
+        bool has_odd;     /* some are not as sqlpack writes them */
+        bool has_other;   /* some of them are NAME_OTHER */
+        bool has_doubles; /* the table of doubles is filled */
+    } names;
+    struct buf normal; /* the last odd name, made normal */
+    struct buf scratch;
+};
+
+/* The shared statement, reset, to be bound; or a new one, which the caller finalizes. */
+sqlite3_stmt *db_statement(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
+sqlite3_stmt *db_prepare(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
+
+/* Steps: 1 a row, 0 the end, -1. */
+int db_step(struct sqlpack *pack, sqlite3_stmt *statement, struct sqlpack_error *err);
+
+/* Runs a statement that gives no rows. */
+int db_run(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
+
+/* Finalizes *statement, for auto_release. */
+void db_release(sqlite3_stmt **statement);
+
+/* Fails with CORRUPT: "'PACK' is damaged: " and the text. */
+int db_corrupt(const struct sqlpack *pack, struct sqlpack_error *err, const char *format, ...)
+    PRINTF(3, 4);
+
+/* -- name.c: the names that other programs write --------------------------------------------------- */
+
+/* How a name is written, in the order of preference where several mean the same entry. */
+enum name_form {
+    NAME_PLAIN, /* as sqlpack writes it */
+    NAME_DOT,   /* ./name */
+    NAME_SLASH, /* /name */
+    NAME_TAIL,  /* name/ */
+    NAME_OTHER, /* with further needless slashes and dots */
+    NAME_ROOT,  /* "." or "/": the root folder itself */
+    NAME_UNSAFE,
+};
+
+/* Tells the form; of an odd one, its normal form goes into ret_normal (emptied first; terminated).
+ * Returns -1 when out of memory. */
+int name_form(const char *name, size_t size, struct buf *ret_normal, enum name_form *ret_form);
+
+/* Makes the SQL functions sqlpack_normal and sqlpack_form for a connection. Returns SQLite's code. */
+int name_register(sqlite3 *db);
+
+/* The name in a column, or NULL: it is no text, or has a NUL in it. */
+const char *name_column(sqlite3_stmt *statement, int column, size_t *ret_size);
+
+/* Goes over all names once: fills pack->names. */
+int names_check(struct sqlpack *pack, struct sqlpack_error *err);
+
+/* Whether rows of another program may be there that are not known to be plain; cheap. */
+int names_may_be_odd(struct sqlpack *pack, bool *ret_may_be, struct sqlpack_error *err);
+
+/*
+ * What to make of the name of row `id`: *ret_name is its normal form, borrowed from
+ * `name` or valid until the next call; *ret_skip_why is NULL, or why the row cannot
+ * be used: then *ret_name is the raw name.
+ */
+int names_judge(struct sqlpack *pack, int64_t id, const char *name, size_t size,
+                const char **ret_name, const char **ret_skip_why, struct sqlpack_error *err);
 
 /* Larger contents are never handed out in memory: reader_content streams them. */
 #define READER_STORED_MAX ((size_t)8 << 20)
@@ -498,6 +642,29 @@ struct reader_row {
     bool is_chunked;      /* the content is in sqlpack_chunk */
     const char *skip_why; /* not NULL: the row cannot be used (unsafe or double name): why */
 };
+
+/* -- row.c: makes entries from rows, sealed or foreign ----------------------------------------------- */
+
+#define ROW_SQLAR_COLUMNS 7 /* in a row statement: those of sqlar, then those of sqlpack_stat */
+
+/*
+ * Reads the columns of sqlpack_stat, which begin at `column`, into all of *ret_entry
+ * but name and target. *ret_is_sealed: whether the row is there and its seal fits
+ * `name`. Types and bounds that make no sense: CORRUPT.
+ */
+int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
+             struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err);
+
+/* Reads a whole row. Its name is "" where another program stored the root folder. */
+int row_decode(struct sqlpack *pack, sqlite3_stmt *statement, struct reader_row *ret_row,
+               struct sqlpack_error *err);
+
+/* Fetches a row by id or by its exact name; content up to content_max bytes comes with it, none
+ * for -1. Returns 1, 0 where there is none, -1. Valid until the next call of the same kind. */
+int row_by_id(struct sqlpack *pack, int64_t id, int64_t content_max, struct reader_row *ret_row,
+              struct sqlpack_error *err);
+int row_by_name(struct sqlpack *pack, const char *name, int64_t content_max,
+                struct reader_row *ret_row, struct sqlpack_error *err);
 
 /* ids from first to last, both included. */
 struct id_range {

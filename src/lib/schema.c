@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a pack. sqlpack(5) explains every column. */
+/* The tables of a pack and every SQL statement that reads one. sqlpack(5) explains every column. */
 #include "lib/internal.h"
 
 const struct schema_table schema_tables[TABLE_COUNT] = {
@@ -18,4 +18,80 @@ const struct schema_table schema_tables[TABLE_COUNT] = {
                     "CREATE TABLE sqlpack_loss(name TEXT, what TEXT, os_errno INT)"},
     [TABLE_INFO] = {"sqlpack_info",
                     "CREATE TABLE sqlpack_info(key TEXT PRIMARY KEY, value) WITHOUT ROWID"},
+};
+
+/* sqlite3 -A and the sqlar program; others write the types in full. */
+const char *const schema_foreign_sqlar[] = {
+    "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)",
+    "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INTEGER, mtime INTEGER, sz INTEGER, data BLOB)",
+    NULL,
+};
+
+/* The columns that row_decode takes, in this order. The data itself comes where it is no blob,
+ * or one of at most ?1 bytes; the length of a blob stands in the row's header. */
+#define ROW_OF_SQLAR                                                                               \
+    "a.rowid, a.name, a.mode, a.mtime, a.sz, "                                                     \
+    "CASE WHEN typeof(a.data) = 'blob' THEN length(a.data) END, "                                  \
+    "CASE WHEN typeof(a.data) <> 'blob' OR length(a.data) <= ?1 THEN a.data END"
+
+/* The columns that row_decode_stat takes. */
+#define ROW_OF_STAT                                                                                \
+    "s.id, s.mode, s.mtime, s.mtime_ns, s.sz, s.uid, s.gid, s.ctime_ns, s.rdev, s.link, s.xattr, " \
+    "s.digest, s.seal"
+
+#define ROWS                                                                                       \
+    "SELECT " ROW_OF_SQLAR ", " ROW_OF_STAT " FROM sqlar a LEFT JOIN sqlpack_stat s ON s.id = "    \
+                                            "a.id "
+#define ROWS_FOREIGN "SELECT " ROW_OF_SQLAR " FROM sqlar a "
+
+const char *const schema_statements[STATEMENT_COUNT] = {
+    [STATEMENT_CELL_CHECK] = "PRAGMA cell_size_check = ON",
+    [STATEMENT_NO_MMAP] = "PRAGMA mmap_size = 0",
+    [STATEMENT_BEGIN] = "BEGIN",
+    [STATEMENT_SCHEMA] = "SELECT type, name, tbl_name, rootpage, sql FROM sqlite_schema",
+
+    [STATEMENT_ROWS] = ROWS "WHERE a.id BETWEEN ?2 AND ?3 ORDER BY a.id",
+    [STATEMENT_ROWS_FOREIGN] = ROWS_FOREIGN "WHERE a.rowid BETWEEN ?2 AND ?3 ORDER BY a.rowid",
+    [STATEMENT_ROW_BY_ID] = ROWS "WHERE a.id = ?2",
+    [STATEMENT_ROW_BY_ID_FOREIGN] = ROWS_FOREIGN "WHERE a.rowid = ?2",
+    [STATEMENT_ROW_BY_NAME] = ROWS "WHERE a.name = ?2",
+    [STATEMENT_ROW_BY_NAME_FOREIGN] = ROWS_FOREIGN "WHERE a.name = ?2",
+    [STATEMENT_STATS] = "SELECT " ROW_OF_STAT " FROM sqlpack_stat s "
+                        "WHERE s.id BETWEEN ?1 AND ?2 ORDER BY s.id",
+    [STATEMENT_STAT_BY_ID] = "SELECT " ROW_OF_STAT " FROM sqlpack_stat s WHERE s.id = ?1",
+    [STATEMENT_FIRST_LINK] = "SELECT a.name, s.mode, s.link FROM sqlar a "
+                             "JOIN sqlpack_stat s ON s.id = a.id WHERE a.id = ?1",
+    [STATEMENT_SIZES] = "SELECT id, sz FROM sqlpack_stat ORDER BY id",
+    [STATEMENT_ID_ENDS] = "SELECT (SELECT min(rowid) FROM sqlar), (SELECT max(rowid) FROM sqlar)",
+    [STATEMENT_STAT_END] = "SELECT max(id) FROM sqlpack_stat",
+
+    [STATEMENT_NAMES] = "SELECT rowid, name FROM sqlar ORDER BY name",
+    [STATEMENT_NAMES_BETWEEN] = "SELECT rowid, name FROM sqlar WHERE name >= ?1 AND name < ?2 "
+                                "ORDER BY name",
+    [STATEMENT_NAMES_NORMAL] = "SELECT rowid, name FROM sqlar "
+                               "ORDER BY sqlpack_normal(name), sqlpack_form(name), name",
+    [STATEMENT_DOUBLES_CREATE] = "CREATE TEMP TABLE sqlpack_doubles(id INTEGER PRIMARY KEY)",
+    [STATEMENT_DOUBLES_ADD] = "INSERT INTO temp.sqlpack_doubles(id) VALUES(?1)",
+    [STATEMENT_DOUBLES_FIND] = "SELECT 1 FROM temp.sqlpack_doubles WHERE id = ?1",
+
+    [STATEMENT_SORT_CREATE] = "CREATE TEMP TABLE sqlpack_sort(seq INTEGER PRIMARY KEY, key INT, "
+                              "id INT, name TEXT)",
+    [STATEMENT_SORT_ADD] = "INSERT INTO temp.sqlpack_sort(key, id, name) VALUES(?1, ?2, ?3)",
+    [STATEMENT_SORT_UP] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY key, seq",
+    [STATEMENT_SORT_DOWN] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY key DESC, seq DESC",
+    [STATEMENT_SORT_BACK] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY seq DESC",
+    [STATEMENT_SORT_DROP] = "DROP TABLE temp.sqlpack_sort",
+
+    [STATEMENT_CHUNKS] = "SELECT rowid, offset, len, "
+                         "CASE WHEN typeof(data) = 'blob' THEN length(data) END "
+                         "FROM sqlpack_chunk WHERE id = ?1 ORDER BY offset",
+
+    [STATEMENT_INFO] = "SELECT key, value FROM sqlpack_info ORDER BY key",
+    [STATEMENT_INFO_VALUE] = "SELECT value FROM sqlpack_info WHERE key = ?1",
+    [STATEMENT_STORED] = "SELECT rowid, CASE WHEN typeof(data) = 'blob' THEN length(data) END "
+                         "FROM sqlar ORDER BY rowid",
+    [STATEMENT_STORED_CHUNKS] = "SELECT rowid, CASE WHEN typeof(data) = 'blob' "
+                                "THEN length(data) END FROM sqlpack_chunk ORDER BY rowid",
+    [STATEMENT_LOSSES] = "SELECT rowid, name, what, os_errno FROM sqlpack_loss ORDER BY rowid",
+    [STATEMENT_OWNERS] = "SELECT rowid, kind, id, name FROM sqlpack_owner ORDER BY rowid",
 };
