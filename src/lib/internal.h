@@ -148,6 +148,8 @@ enum statement {
     STATEMENT_STORED_CHUNKS,
     STATEMENT_LOSSES,
     STATEMENT_OWNERS,
+    STATEMENT_INTEGRITY,
+    STATEMENT_CHUNK_PLACES,
     STATEMENT_COUNT,
 };
 extern const char *const schema_statements[STATEMENT_COUNT];
@@ -698,5 +700,58 @@ void reader_rows_close(struct reader_rows *rows); /* NULL is fine */
 int reader_content(struct sqlpack *pack, const struct reader_row *row,
                    int (*write)(void *user, const void *data, size_t size), void *user,
                    struct sqlpack_error *err);
+
+/* -- sweep.c: goes through a whole pack with several threads -------------------------------------- */
+
+struct sweep_options {
+    const char *path;
+    unsigned jobs;       /* 0: one a processor */
+    unsigned task_count; /* things to do beside the ranges, which begin first */
+    /* Each call gets a handle that no other thread uses meanwhile. */
+    int (*task)(void *user, unsigned number, struct sqlpack *pack, struct sqlpack_error *err);
+    int (*range)(void *user, struct sqlpack *pack, struct id_range range,
+                 struct sqlpack_error *err);
+    void *user;
+};
+
+/* Calls range() for ranges that hold all ids there can be, and task(). The first error ends it.
+ * `pack` is an open handle, so that all threads see the same snapshot. */
+int sweep_run(struct sqlpack *pack, const struct sweep_options *options, struct sqlpack_error *err);
+
+/* -- digest.c, verify.c, inspect.c, compare.c: is everything as it was? --------------------------- */
+
+/* Takes content, as reader_content gives it, into a struct hash_stream. */
+int digest_write(void *hash, const void *data, size_t size);
+
+/* Reports a difference. The text begins with its id and a colon: "content-differs: ...". */
+void report_difference(struct report *report, const char *name, const char *format, ...)
+    PRINTF(3, 4);
+
+/* Which contents are read. */
+struct sample {
+    uint64_t seed;
+    uint64_t limit; /* contents whose hash is below it; UINT64_MAX: all; 0: none */
+};
+bool sample_takes(const struct sample *sample, const char *name);
+
+/* What the rows of a pack add up to, without those that are skipped. */
+struct tally {
+    uint64_t entry_count, foreign_count, read_count;
+    uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
+    uint64_t content_bytes; /* apparent size of all files, each inode once */
+    uint64_t read_bytes;
+    struct hash_sum sum;
+};
+
+/* Checks what stands beside the rows of sqlar; each reports what is wrong. */
+int inspect_structure(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
+int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
+int inspect_chunks(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
+int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
+                 struct sqlpack_error *err);
+
+/* Reports every difference between the tree options->dir and the pack `path`. */
+int compare_tree(const char *path, const struct sqlpack_verify_options *options,
+                 const struct sample *sample, struct report *report, struct sqlpack_error *err);
 
 #endif

@@ -94,4 +94,7 @@ const char *const schema_statements[STATEMENT_COUNT] = {
                                 "THEN length(data) END FROM sqlpack_chunk ORDER BY rowid",
     [STATEMENT_LOSSES] = "SELECT rowid, name, what, os_errno FROM sqlpack_loss ORDER BY rowid",
     [STATEMENT_OWNERS] = "SELECT rowid, kind, id, name FROM sqlpack_owner ORDER BY rowid",
+
+    [STATEMENT_INTEGRITY] = "PRAGMA integrity_check(20)",
+    [STATEMENT_CHUNK_PLACES] = "SELECT id, offset, len FROM sqlpack_chunk ORDER BY id, offset",
 };
