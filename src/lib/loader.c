@@ -153,9 +153,8 @@ uint64_t loader_page_count(const struct loader *loader)
 
 static uint32_t cell_bytes(const struct loader_row *row)
 {
-    return page_varint_bytes(payload_bytes(&row->payload)) +
-           page_varint_bytes((uint64_t)row->id) + row->local_bytes +
-           (row->overflow_first ? 4 : 0);
+    return page_varint_bytes(payload_bytes(&row->payload)) + page_varint_bytes((uint64_t)row->id) +
+           row->local_bytes + (row->overflow_first ? 4 : 0);
 }
 
 /* Writes a row's cell into a leaf. Returns 0, or -1 with errno. */
@@ -359,8 +358,8 @@ static int write_overflow(const struct loader *loader, struct loader_batch *batc
     for (uint64_t at = row->local_bytes; at < total;) {
         size_t part = total - at < room ? (size_t)(total - at) : room;
         bool is_last = at + part == total;
-        uint32_t next = number + 1 == page_lock_number(loader->file.page_bytes) ? number + 2
-                                                                                : number + 1;
+        uint32_t next =
+            number + 1 == page_lock_number(loader->file.page_bytes) ? number + 2 : number + 1;
         unsigned char *image = out_page(loader, batch, number, err);
         if (!image)
             return -1;
@@ -375,8 +374,7 @@ static int write_overflow(const struct loader *loader, struct loader_batch *batc
     return 0;
 }
 
-int loader_write(const struct loader *loader, struct loader_batch *batch,
-                 struct sqlpack_error *err)
+int loader_write(const struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
 {
     if (loader->file.fd < 0)
         return 0;

@@ -72,10 +72,8 @@ static uint32_t header_bytes(const struct page *page)
 
 void page_begin(struct page *page, unsigned char *data, uint32_t page_bytes, enum page_kind kind)
 {
-    *page = (struct page){.data = data,
-                          .page_bytes = page_bytes,
-                          .kind = kind,
-                          .content_at = page_bytes};
+    *page = (struct page){
+        .data = data, .page_bytes = page_bytes, .kind = kind, .content_at = page_bytes};
 }
 
 bool page_has_room(const struct page *page, uint32_t cell_bytes)

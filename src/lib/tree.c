@@ -426,8 +426,8 @@ static int share_last_pages(struct tree *tree, int depth, struct sqlpack_error *
         open_index_page(tree, depth, err) < 0)
         return -1;
     level->is_pending = false;
-    put_entry(level, depth == 0, level->pending_child,
-              (const unsigned char *)level->pending.data, level->pending_bytes);
+    put_entry(level, depth == 0, level->pending_child, (const unsigned char *)level->pending.data,
+              level->pending_bytes);
     return 0;
 }
 
@@ -456,8 +456,7 @@ static int finish_index(struct tree *tree, struct sqlpack_error *err)
 /* -- leaves -- */
 
 /* Writes the images of a run from one to before another, which have consecutive numbers. */
-static int write_run(const struct tree *tree, uint32_t from, uint32_t to,
-                     struct sqlpack_error *err)
+static int write_run(const struct tree *tree, uint32_t from, uint32_t to, struct sqlpack_error *err)
 {
     size_t page_bytes = tree->file->page_bytes;
     if (!tree->run || from == to)
