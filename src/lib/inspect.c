@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: MIT */
+/* Checks what stands beside the rows of a pack: structure, folders, chunks, the facts in info. */
+#include <string.h>
+
+#include "lib/internal.h"
+
+#define BANNER "*** in database"
+
+static void report_lines(struct report *report, const char *text)
+{
+    while (*text) {
+        size_t size = strcspn(text, "\n");
+        auto_free char *line = strndup(text, size);
+        if (line && strncmp(line, BANNER, strlen(BANNER)) != 0)
+            report_difference(report, "", "structure: %s", show(line).text);
+        text += size + (text[size] == '\n');
+    }
+}
+
+int inspect_structure(struct sqlpack *pack, struct report *report, struct sqlpack_error *err)
+{
+    auto_release(db_release) sqlite3_stmt *statement = db_prepare(pack, STATEMENT_INTEGRITY, err);
+    if (!statement)
+        return -1;
+    int result;
+    while ((result = db_step(pack, statement, err)) > 0) {
+        const char *text = (const char *)sqlite3_column_text(statement, 0);
+        if (!text)
+            return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        if (strcmp(text, "ok") != 0)
+            report_lines(report, text);
+    }
+    return result;
+}
+
+/* -- folders ------------------------------------------------------------------------------------
+ */
+
+/*
+ * The folders whose content may still come, as names arrive in order. What is in
+ * 'a' ends before 'a0', since '0' follows '/'; so each of them is a prefix of the
+ * next one and of the present name, and lengths are enough.
+ */
+struct ancestry {
+    struct buf name;    /* the last folder's */
+    struct buf lengths; /* size_t each */
+};
+
+static void ancestry_release(struct ancestry *ancestry)
+{
+    buf_release(&ancestry->name);
+    buf_release(&ancestry->lengths);
+}
+
+static size_t length_at(const struct ancestry *ancestry, size_t index)
+{
+    size_t length;
+    memcpy(&length, ancestry->lengths.data + index * sizeof(length), sizeof(length));
+    return length;
+}
+
+/* Drops the folders that the present name comes behind. */
+static void ancestry_advance(struct ancestry *ancestry, const char *name)
+{
+    while (ancestry->lengths.size > 0) {
+        size_t length = length_at(ancestry, ancestry->lengths.size / sizeof(size_t) - 1);
+        if (strncmp(name, ancestry->name.data, length) == 0 && (unsigned char)name[length] <= '/')
+            return;
+        ancestry->lengths.size -= sizeof(size_t);
+    }
+}
+
+static bool ancestry_has(const struct ancestry *ancestry, size_t length)
+{
+    for (size_t i = ancestry->lengths.size / sizeof(size_t); i > 0; i--) {
+        size_t at = length_at(ancestry, i - 1);
+        if (at <= length)
+            return at == length;
+    }
+    return false;
+}
+
+static int ancestry_add(struct ancestry *ancestry, const char *name)
+{
+    size_t length = strlen(name);
+    ancestry->name.size = 0;
+    return buf_append(&ancestry->name, name, length + 1) < 0
+               ? -1
+               : buf_append(&ancestry->lengths, &length, sizeof(length));
+}
+
+static int inspect_folder_of(struct ancestry *ancestry, const struct sqlpack_entry *entry,
+                             struct report *report, struct sqlpack_error *err)
+{
+    const char *slash = strrchr(entry->name, '/');
+    ancestry_advance(ancestry, entry->name);
+    if (slash && !entry->is_foreign && !ancestry_has(ancestry, (size_t)(slash - entry->name)))
+        report_difference(report, entry->name, "folder-missing: no folder is above it");
+    if (S_ISDIR(entry->mode) && ancestry_add(ancestry, entry->name) < 0)
+        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+    return 0;
+}
+
+static void list_release(struct sqlpack_list **list)
+{
+    sqlpack_list_close(*list);
+}
+
+int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err)
+{
+    static const struct sqlpack_list_options everything = {0};
+    auto_release(list_release) struct sqlpack_list *list = NULL;
+    if (sqlpack_list_open(pack, &everything, &list, err) < 0)
+        return -1;
+    auto_release(ancestry_release) struct ancestry ancestry = {0};
+    struct sqlpack_entry entry;
+    int result;
+    while ((result = sqlpack_list_next(list, &entry, err)) > 0)
+        if (inspect_folder_of(&ancestry, &entry, report, err) < 0)
+            return -1;
+    return result;
+}
+
+/* -- chunks -------------------------------------------------------------------------------------
+ */
+
+/* The file whose pieces are being looked at. */
+struct pieces {
+    int64_t id;
+    bool is_known;
+    char *name;
+    uint64_t size, end; /* of the file; of the last piece */
+};
+
+static void pieces_release(struct pieces *pieces)
+{
+    free(pieces->name);
+    *pieces = (struct pieces){0};
+}
+
+/* Takes up the file with the id, which must be one in pieces. */
+static int pieces_begin(struct pieces *pieces, struct sqlpack *pack, int64_t id,
+                        struct report *report, struct sqlpack_error *err)
+{
+    struct reader_row row;
+    pieces_release(pieces);
+    pieces->id = id;
+    int result = row_by_id(pack, id, -1, &row, err);
+    if (result < 0)
+        return -1;
+    pieces->is_known = result > 0 && row.is_chunked && !row.skip_why;
+    pieces->name = strdup(pieces->is_known ? row.entry.name : "");
+    if (!pieces->name)
+        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+    if (pieces->is_known)
+        pieces->size = row.entry.sz;
+    else
+        report_difference(report, "", "chunk-stray: pieces with the id %lld belong to no file",
+                          (long long)id);
+    return 0;
+}
+
+static void inspect_piece(struct pieces *pieces, int64_t offset, int64_t length,
+                          struct report *report)
+{
+    uint64_t end;
+    if (!pieces->is_known)
+        return;
+    if (offset < 0 || length <= 0 ||
+        __builtin_add_overflow((uint64_t)offset, (uint64_t)length, &end) || end > pieces->size)
+        report_difference(report, pieces->name, "chunk-outside: a piece at %lld leaves the file",
+                          (long long)offset);
+    else if ((uint64_t)offset < pieces->end)
+        report_difference(report, pieces->name, "chunk-overlap: a piece at %lld covers another",
+                          (long long)offset);
+    else
+        pieces->end = end;
+}
+
+int inspect_chunks(struct sqlpack *pack, struct report *report, struct sqlpack_error *err)
+{
+    auto_release(db_release) sqlite3_stmt *statement =
+        db_prepare(pack, STATEMENT_CHUNK_PLACES, err);
+    if (!statement)
+        return -1;
+    auto_release(pieces_release) struct pieces pieces = {0};
+    int result;
+    while ((result = db_step(pack, statement, err)) > 0) {
+        int64_t id = sqlite3_column_int64(statement, 0);
+        if ((!pieces.name || id != pieces.id) && pieces_begin(&pieces, pack, id, report, err) < 0)
+            return -1;
+        inspect_piece(&pieces, sqlite3_column_int64(statement, 1),
+                      sqlite3_column_int64(statement, 2), report);
+    }
+    return result;
+}
+
+/* -- info ---------------------------------------------------------------------------------------
+ */
+
+static void hash_release(struct hash_stream **hash)
+{
+    hash_stream_free(*hash);
+}
+
+/* Adds a column to a hash as a typed field. */
+static void hash_column(struct hash_stream *hash, sqlite3_stmt *statement, int column)
+{
+    if (sqlite3_column_type(statement, column) == SQLITE_INTEGER) {
+        hash_stream_int(hash, sqlite3_column_int64(statement, column));
+        return;
+    }
+    const void *data = sqlite3_column_blob(statement, column);
+    hash_stream_bytes(hash, data ? data : "", (size_t)sqlite3_column_bytes(statement, column));
+}
+
+/* The digest over columns first to last of all rows but those whose first column is `but`. */
+static int digest_rows(struct sqlpack *pack, enum statement which, int first, int last,
+                       const char *but, uint8_t ret_digest[SQLPACK_DIGEST_BYTES],
+                       struct sqlpack_error *err)
+{
+    auto_release(db_release) sqlite3_stmt *statement = db_prepare(pack, which, err);
+    auto_release(hash_release) struct hash_stream *hash = hash_stream_new();
+    if (!statement)
+        return -1;
+    if (!hash)
+        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+    int result;
+    while ((result = db_step(pack, statement, err)) > 0) {
+        const char *key = (const char *)sqlite3_column_text(statement, first);
+        if (but && key && strcmp(key, but) == 0)
+            continue;
+        for (int column = first; column <= last; column++)
+            hash_column(hash, statement, column);
+    }
+    hash_stream_end(hash, ret_digest);
+    return result;
+}
+
+/* Looks a value of info up. Returns the statement on its row, NULL where there is none: then
+ * *ret_failed tells why. */
+static sqlite3_stmt *find_info(struct sqlpack *pack, const char *key, bool *ret_failed,
+                               struct sqlpack_error *err)
+{
+    sqlite3_stmt *statement = db_statement(pack, STATEMENT_INFO_VALUE, err);
+    *ret_failed = true;
+    if (!statement)
+        return NULL;
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    int result = db_step(pack, statement, err);
+    *ret_failed = result < 0;
+    return result > 0 ? statement : NULL;
+}
+
+static int inspect_digest(struct sqlpack *pack, const char *key, const uint8_t *digest,
+                          struct report *report, struct sqlpack_error *err)
+{
+    bool failed;
+    sqlite3_stmt *statement = find_info(pack, key, &failed, err);
+    if (failed)
+        return -1;
+    if (!statement || sqlite3_column_bytes(statement, 0) != SQLPACK_DIGEST_BYTES ||
+        memcmp(sqlite3_column_blob(statement, 0), digest, SQLPACK_DIGEST_BYTES) != 0)
+        report_difference(report, "", "info-differs: %s is not that of the rows", key);
+    if (statement)
+        sqlite3_reset(statement);
+    return 0;
+}
+
+static int inspect_count(struct sqlpack *pack, const char *key, uint64_t count,
+                         struct report *report, struct sqlpack_error *err)
+{
+    bool failed;
+    sqlite3_stmt *statement = find_info(pack, key, &failed, err);
+    if (failed)
+        return -1;
+    if (!statement || sqlite3_column_type(statement, 0) != SQLITE_INTEGER ||
+        (uint64_t)sqlite3_column_int64(statement, 0) != count)
+        report_difference(report, "", "info-differs: %s is not %llu", key,
+                          (unsigned long long)count);
+    if (statement)
+        sqlite3_reset(statement);
+    return 0;
+}
+
+static int inspect_table(struct sqlpack *pack, enum statement which, int first, int last,
+                         const char *key, struct report *report, struct sqlpack_error *err)
+{
+    uint8_t digest[SQLPACK_DIGEST_BYTES];
+    const char *but = strcmp(key, INFO_SEAL) == 0 ? INFO_SEAL : NULL;
+    if (digest_rows(pack, which, first, last, but, digest, err) < 0)
+        return -1;
+    return inspect_digest(pack, key, digest, report, err);
+}
+
+int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
+                 struct sqlpack_error *err)
+{
+    const struct {
+        const char *key;
+        uint64_t count;
+    } counts[] = {
+        {INFO_FILES, tally->file_count},           {INFO_FOLDERS, tally->folder_count},
+        {INFO_SYMLINKS, tally->symlink_count},     {INFO_SPECIALS, tally->special_count},
+        {INFO_HARD_LINKS, tally->hard_link_count}, {INFO_CONTENT_BYTES, tally->content_bytes},
+    };
+    uint8_t digest[SQLPACK_DIGEST_BYTES];
+    hash_sum_digest(&tally->sum, digest);
+    if (inspect_table(pack, STATEMENT_INFO, 0, 1, INFO_SEAL, report, err) < 0 ||
+        inspect_table(pack, STATEMENT_OWNERS, 1, 3, INFO_OWNER_DIGEST, report, err) < 0 ||
+        inspect_table(pack, STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST, report, err) < 0 ||
+        inspect_digest(pack, INFO_ROOT_DIGEST, digest, report, err) < 0)
+        return -1;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        if (inspect_count(pack, counts[i].key, counts[i].count, report, err) < 0)
+            return -1;
+    return 0;
+}
