@@ -50,9 +50,12 @@ $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Tests and tools of tests may use what is inside: they get the plain objects.
-$(TOOLS): $(BUILD)/%: tests/%.c $(LIB_OBJ) $(CLI_OBJ)
+$(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ)
+	rm -f $@ && $(AR) rcsD $@ $^
+
+$(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(LIB_OBJ) $(CLI_OBJ) $(LDLIBS)
+	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
 
 ## setup: install the packages that building and testing need
 setup:
@@ -86,7 +89,7 @@ lint:
 demo:
 	tests/setup build
 	$(MAKE) all
-	BUILD=$(abspath $(BUILD)) tests/demo $(DIR)
+	BUILD=$(abspath $(BUILD)) tests/demo
 
 ## perf: measure against tar, zip, sqlite3 and others; takes half an hour
 perf:

@@ -23,11 +23,14 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
-/* A closed descriptor 0, 1 or 2 would be given to the next file that is opened: to the pack. */
+/*
+ * A closed descriptor 0, 1 or 2 would be given to the next file that is opened: to the pack. What
+ * stands in for it refuses to be used, so that output is not lost without a word.
+ */
 static int fill_standard_descriptors(void)
 {
     for (int fd = 0; fd <= 2; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_RDONLY : O_WRONLY) != fd)
+        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
             return -1;
     return 0;
 }

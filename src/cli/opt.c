@@ -74,25 +74,22 @@ static struct choices join_choices(const struct opt *opt, const char *between)
 
 /* -- help --------------------------------------------------------------------------------- */
 
-/* Prints words from column `column` on, wrapped, the following lines indented. */
-static void print_wrapped(const char *text, int column)
+/* Prints a help text in its column, the cursor being there, wrapped at the last one. */
+static void print_wrapped(const char *text)
 {
-    while (*text) {
+    size_t column = HELP_INDENT;
+    for (bool is_first = true; *text; is_first = false) {
         size_t size = strcspn(text, " ");
-        if (column + (int)size > HELP_COLUMNS && column > HELP_INDENT) {
+        if (!is_first && column + 1 + size > HELP_COLUMNS) {
             printf("\n%*s", HELP_INDENT, "");
             column = HELP_INDENT;
+        } else if (!is_first) {
+            putchar(' ');
+            column++;
         }
         printf("%.*s", (int)size, text);
-        column += (int)size;
-        text += size;
-        if (*text == ' ') {
-            text++;
-            if (column + 1 + (int)strcspn(text, " ") <= HELP_COLUMNS) {
-                putchar(' ');
-                column++;
-            }
-        }
+        column += size;
+        text += size + (text[size] == ' ');
     }
     putchar('\n');
 }
@@ -110,7 +107,7 @@ static void print_option_help(const struct opt *opt)
         printf("%s\n%*s", left, HELP_INDENT, "");
     else
         printf("%-*s", HELP_INDENT, left);
-    print_wrapped(opt->help, HELP_INDENT);
+    print_wrapped(opt->help);
 }
 
 static void print_help(const struct command *self, const struct opt *opts)

@@ -216,8 +216,11 @@ static size_t column_width(const struct out *out, size_t column)
 static void print_cell(const struct out *out, size_t index, const char *text)
 {
     size_t column = index % out->columns;
-    fprintf(out->file, "%*s%s", (int)(column_width(out, column) + GAP), text,
-            column + 1 == out->columns ? "\n" : "");
+    bool is_last = column + 1 == out->columns;
+    if (*text || !is_last)
+        fprintf(out->file, "%*s", (int)(column_width(out, column) + GAP), text);
+    if (is_last)
+        fputc('\n', out->file);
 }
 
 /* Prints the kept fields as a table, with the labels as its head. */

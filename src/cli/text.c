@@ -176,59 +176,51 @@ static uint64_t unit_bytes(const char *unit)
     return bytes;
 }
 
-/* Reads decimal digits; false where they are too large. *ret_scale is 10 to their number. */
-static bool parse_digits(const char **at, uint64_t *ret_number, uint64_t *ret_scale)
+/* Reads "12" or "12.5": the whole part, and the rest as a fraction of 1; false: neither. */
+static bool parse_decimal(const char **at, uint64_t *ret_whole, double *ret_rest)
 {
-    *ret_number = 0;
-    *ret_scale = 1;
-    for (; isdigit((unsigned char)**at); (*at)++) {
-        if (__builtin_mul_overflow(*ret_number, 10, ret_number) ||
-            __builtin_add_overflow(*ret_number, (uint64_t)(**at - '0'), ret_number) ||
-            __builtin_mul_overflow(*ret_scale, 10, ret_scale))
+    if (!isdigit((unsigned char)**at))
+        return false;
+    *ret_whole = 0;
+    *ret_rest = 0;
+    for (; isdigit((unsigned char)**at); (*at)++)
+        if (__builtin_mul_overflow(*ret_whole, 10, ret_whole) ||
+            __builtin_add_overflow(*ret_whole, (uint64_t)(**at - '0'), ret_whole))
             return false;
-    }
+    if (**at != '.')
+        return true;
+    (*at)++;
+    if (!isdigit((unsigned char)**at))
+        return false;
+    for (double place = 0.1; isdigit((unsigned char)**at); (*at)++, place /= 10)
+        *ret_rest += place * (**at - '0');
     return true;
 }
 
 bool text_parse_bytes(const char *text, uint64_t *ret_bytes)
 {
     uint64_t whole;
-    uint64_t part = 0;
-    uint64_t scale = 1;
-    if (!isdigit((unsigned char)*text) || !parse_digits(&text, &whole, &scale))
+    double rest;
+    if (!parse_decimal(&text, &whole, &rest))
         return false;
-    scale = 1;
-    if (*text == '.') {
+    if (*text == ' ' && text[1])
         text++;
-        if (!isdigit((unsigned char)*text) || !parse_digits(&text, &part, &scale))
-            return false;
-    }
-    text += *text == ' ';
     uint64_t unit = unit_bytes(text);
     if (unit == 0 || __builtin_mul_overflow(whole, unit, &whole))
         return false;
-    uint64_t rest = (uint64_t)((double)part / (double)scale * (double)unit);
-    return !__builtin_add_overflow(whole, rest, ret_bytes);
+    return !__builtin_add_overflow(whole, (uint64_t)(rest * (double)unit), ret_bytes);
 }
 
 bool text_parse_percent(const char *text, double *ret_percent)
 {
     uint64_t whole;
-    uint64_t part = 0;
-    uint64_t scale = 1;
-    if (!isdigit((unsigned char)*text) || !parse_digits(&text, &whole, &scale))
+    double rest;
+    if (!parse_decimal(&text, &whole, &rest))
         return false;
-    scale = 1;
-    if (*text == '.') {
-        text++;
-        if (!isdigit((unsigned char)*text) || !parse_digits(&text, &part, &scale))
-            return false;
-    }
     text += *text == '%';
-    double percent = (double)whole + (double)part / (double)scale;
-    if (*text || percent > 100)
+    if (*text || (double)whole + rest > 100)
         return false;
-    *ret_percent = percent;
+    *ret_percent = (double)whole + rest;
     return true;
 }
 

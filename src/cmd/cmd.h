@@ -8,6 +8,8 @@
 // clang-format off
 #define COMMANDS(X) \
     X(pack)         \
+    X(verify)       \
+    X(digest)       \
     X(help)
 // clang-format on
 
