@@ -16,6 +16,8 @@ override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
                      $(if $(TSAN),-fsanitize=thread) $(if $(SAN)$(TSAN),-fno-omit-frame-pointer)
 override LDLIBS   += $(PKG_LIBS) -pthread
 
+# What a rule says instead of its command, unless V=1.
+say       = $(if $(V),,@echo '  $(1)' &&)
 objects   = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 UTIL_OBJ := $(call objects,src/util/*.c)
 LIB_OBJ  := $(call objects,src/lib/*.c) $(UTIL_OBJ)
@@ -32,30 +34,30 @@ all: $(BUILD)/sqlpack $(BUILD)/libsqlpack.a $(BUILD)/libsqlpack.so
 
 $(BUILD)/obj/%.o: src/%.c Makefile | packages
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
 
 packages:
 	@pkg-config --exists --print-errors $(PKGS) || { echo "'make setup' installs them" >&2; exit 1; }
 
 # One object whose inner names are hidden: an archive shows nothing but sqlpack_*.
 $(BUILD)/libsqlpack.a: $(LIB_OBJ)
-	$(LD) -r -o $(BUILD)/libsqlpack.o $^
-	objcopy --localize-hidden $(BUILD)/libsqlpack.o
-	rm -f $@ && $(AR) rcsD $@ $(BUILD)/libsqlpack.o
+	$(call say,ld $@) $(LD) -r -o $(BUILD)/libsqlpack.o $^
+	@objcopy --localize-hidden $(BUILD)/libsqlpack.o
+	@rm -f $@ && $(AR) rcsD $@ $(BUILD)/libsqlpack.o
 
 $(BUILD)/libsqlpack.so: $(LIB_OBJ)
-	$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libsqlpack.so.$(MAJOR) -o $@ $^ $(LDLIBS)
+	$(call say,ld $@) $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libsqlpack.so.$(MAJOR) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,ld $@) $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
 
 # Tests and tools of tests may use what is inside: they get the plain objects.
 $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ)
-	rm -f $@ && $(AR) rcsD $@ $^
+	@rm -f $@ && $(AR) rcsD $@ $^
 
 $(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
+	$(call say,cc $<) $(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
 
 ## setup: install the packages that building and testing need
 setup:
