@@ -462,9 +462,15 @@ void loader_close(struct loader *loader); /* NULL is fine */
 
 /*
  * Gives the rows of a batch their pages: one caller at a time, in the order of
- * ids. loader_write then writes them, from any thread.
+ * ids; where a row comes to lie depends only on what came before it. loader_write
+ * then writes them, from any thread.
  */
-int loader_place(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err);
+int loader_place_begin(struct loader *loader, struct loader_batch *batch,
+                       struct sqlpack_error *err);
+int loader_place(struct loader *loader, struct loader_batch *batch, size_t row,
+                 struct sqlpack_error *err);
+int loader_place_end(struct loader *loader, struct loader_batch *batch,
+                     struct sqlpack_error *err);
 int loader_write(const struct loader *loader, struct loader_batch *batch,
                  struct sqlpack_error *err);
 
@@ -582,6 +588,9 @@ struct sqlpack {
 sqlite3_stmt *db_statement(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 sqlite3_stmt *db_prepare(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 
+/* Bytes of a page, as the header says. */
+uint32_t db_page_bytes(const struct sqlpack *pack);
+
 /* Steps: 1 a row, 0 the end, -1. */
 int db_step(struct sqlpack *pack, sqlite3_stmt *statement, struct sqlpack_error *err);
 
@@ -617,6 +626,11 @@ int name_register(sqlite3 *db);
 
 /* The name in a column, or NULL: it is no text, or has a NUL in it. */
 const char *name_column(sqlite3_stmt *statement, int column, size_t *ret_size);
+
+/* Whether a name comes after the last one, which it then becomes: a b-tree that leads in circles
+ * does not go on for ever. Fails with CORRUPT. */
+int name_ascends(struct sqlpack *pack, const char *name, size_t size, struct buf *last,
+                 struct sqlpack_error *err);
 
 /* Goes over all names once: fills pack->names. */
 int names_check(struct sqlpack *pack, struct sqlpack_error *err);

@@ -15,6 +15,7 @@ struct loader {
     uint32_t roots[TABLE_COUNT];
     unsigned char *first_page; /* with the header and the schema, as SQLite made it */
     struct page open;          /* the leaf of sqlar that rows are added to */
+    unsigned char *open_image; /* its image, which is made when the leaf outlives its batch */
     bool is_open;
     uint32_t open_number; /* 0: the first leaf, which is the root if no other follows */
     int64_t last_id;
@@ -134,7 +135,7 @@ void loader_close(struct loader *loader)
     for (int i = 0; i < TABLE_COUNT; i++)
         tree_free(loader->trees[i]);
     free(loader->first_page);
-    free(loader->open.data);
+    free(loader->open_image);
     free(loader);
 }
 
@@ -198,64 +199,66 @@ static int make_leaf(struct page *page, unsigned char *data, uint32_t page_bytes
     return 0;
 }
 
-/* A batch on its way to its places. */
-struct placing {
-    struct loader *loader;
-    struct loader_batch *batch;
-    struct loader_leaf *leaf; /* the open leaf, where this batch opened it; NULL: the carried one */
-    unsigned char *image;     /* for the leaf that stays open in the end */
-    struct sqlpack_error *err;
-};
-
 /*
  * The open leaf has no room for the next row. The one that the batch before left
  * behind has its image already, which the batch takes over; the others are made
  * from their rows by loader_write.
  */
-static int close_leaf(struct placing *placing)
+static int close_leaf(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
 {
-    struct loader *loader = placing->loader;
     if (loader->open_number == 0)
         loader->open_number = page_file_take(&loader->file);
-    if (placing->leaf) {
-        placing->leaf->number = loader->open_number;
+    if (batch->leaf_count > 0) {
+        batch->leaves[batch->leaf_count - 1].number = loader->open_number;
     } else {
         page_end(&loader->open, 0);
-        placing->image = placing->batch->carried;
-        placing->batch->carried = loader->open.data;
-        placing->batch->carried_number = loader->open_number;
+        unsigned char *spare = batch->carried;
+        batch->carried = loader->open_image;
+        batch->carried_number = loader->open_number;
+        loader->open_image = spare;
     }
-    return tree_add_leaf(loader->trees[TABLE_SQLAR], loader->open_number, loader->last_id,
-                         placing->err);
+    return tree_add_leaf(loader->trees[TABLE_SQLAR], loader->open_number, loader->last_id, err);
 }
 
-static int open_leaf(struct placing *placing, size_t row)
+static int open_leaf(struct loader *loader, struct loader_batch *batch, size_t row,
+                     struct sqlpack_error *err)
 {
-    struct loader *loader = placing->loader;
-    if (loader->is_open && close_leaf(placing) < 0)
+    if (loader->is_open && close_leaf(loader, batch, err) < 0)
         return -1;
-    placing->leaf = add_leaf(placing->batch);
-    if (!placing->leaf)
-        return no_memory(placing->err);
+    struct loader_leaf *leaf = add_leaf(batch);
+    if (!leaf)
+        return no_memory(err);
     loader->open_number = loader->is_open ? page_file_take(&loader->file) : 0;
     loader->is_open = true;
-    placing->leaf->number = loader->open_number;
-    placing->leaf->row_first = row;
+    *leaf = (struct loader_leaf){.number = loader->open_number, .row_first = row};
     page_begin(&loader->open, NULL, loader->file.page_bytes, PAGE_TABLE_LEAF);
     return 0;
 }
 
-/* Gives a row its place in the open leaf, and its overflow pages. */
-static int place_row(struct placing *placing, size_t i)
+int loader_place_begin(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
 {
-    struct loader *loader = placing->loader;
-    struct loader_row *row = &placing->batch->rows[i];
+    batch->leaf_count = 0;
+    batch->carried_number = 0;
+    if (loader->file.fd < 0)
+        return 0;
+    if (!loader->open_image)
+        loader->open_image = malloc(loader->file.page_bytes);
+    if (!batch->carried)
+        batch->carried = malloc(loader->file.page_bytes);
+    return loader->open_image && batch->carried ? 0 : no_memory(err);
+}
+
+int loader_place(struct loader *loader, struct loader_batch *batch, size_t i,
+                 struct sqlpack_error *err)
+{
+    struct loader_row *row = &batch->rows[i];
     uint32_t page_bytes = loader->file.page_bytes;
     uint64_t total = payload_bytes(&row->payload);
     row->local_bytes = page_local_bytes(page_bytes, false, total);
     row->overflow_first = row->local_bytes < total; /* cell_bytes asks whether, not where */
     uint32_t bytes = cell_bytes(row);
-    if ((!loader->is_open || !page_has_room(&loader->open, bytes)) && open_leaf(placing, i) < 0)
+    if ((!loader->is_open || !page_has_room(&loader->open, bytes)) &&
+        open_leaf(loader, batch, i, err) < 0)
         return -1;
     uint32_t count = page_overflow_count(page_bytes, total, row->local_bytes);
     for (uint32_t k = 0; k < count; k++) {
@@ -264,43 +267,23 @@ static int place_row(struct placing *placing, size_t i)
             row->overflow_first = number;
     }
     loader->last_id = row->id;
-    if (placing->leaf) {
+    if (batch->leaf_count > 0) {
         page_add(&loader->open, bytes); /* without an image: it only counts */
-        placing->leaf->row_count++;
+        batch->leaves[batch->leaf_count - 1].row_count++;
     } else if (put_cell(&loader->open, row) < 0) {
-        return fail_errno(placing->err, "cannot read back what is to be packed");
+        return fail_errno(err, "cannot read back what is to be packed");
     }
     return 0;
 }
 
-static int give_room(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
+int loader_place_end(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
 {
-    if (loader->file.fd < 0)
+    if (batch->leaf_count == 0)
         return 0;
-    if (!loader->open.data)
-        loader->open.data = malloc(loader->file.page_bytes);
-    if (!batch->carried)
-        batch->carried = malloc(loader->file.page_bytes);
-    return loader->open.data && batch->carried ? 0 : no_memory(err);
-}
-
-int loader_place(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err)
-{
-    batch->leaf_count = 0;
-    batch->carried_number = 0;
-    if (give_room(loader, batch, err) < 0)
-        return -1;
-    struct placing placing = {loader, batch, NULL, loader->open.data, err};
-    int result = 0;
-    for (size_t i = 0; i < batch->row_count && result == 0; i++)
-        result = place_row(&placing, i);
-    loader->open.data = placing.image;
-    if (result < 0 || !placing.leaf)
-        return result;
     /* the leaf that stays open gets its image now, so that the next batch can add to it */
-    batch->leaf_count--;
-    if (make_leaf(&loader->open, placing.image, loader->file.page_bytes,
-                  batch->rows + placing.leaf->row_first, placing.leaf->row_count) < 0)
+    const struct loader_leaf *leaf = &batch->leaves[--batch->leaf_count];
+    if (make_leaf(&loader->open, loader->open_image, loader->file.page_bytes,
+                  batch->rows + leaf->row_first, leaf->row_count) < 0)
         return fail_errno(err, "cannot read back what is to be packed");
     return 0;
 }

@@ -157,7 +157,10 @@ static void load(struct rows *rows)
             shape->row_count - i < shape->batch_rows ? shape->row_count - i : shape->batch_rows;
         for (size_t k = 0; k < batch.row_count; k++)
             add_entry(rows, i + k, &batch.rows[k], texts[2 * k], texts[2 * k + 1]);
-        need(loader_place(rows->loader, &batch, &rows->err) == 0);
+        need(loader_place_begin(rows->loader, &batch, &rows->err) == 0);
+        for (size_t k = 0; k < batch.row_count; k++)
+            need(loader_place(rows->loader, &batch, k, &rows->err) == 0);
+        need(loader_place_end(rows->loader, &batch, &rows->err) == 0);
         need(loader_write(rows->loader, &batch, &rows->err) == 0);
         for (size_t k = 0; k < batch.row_count; k++)
             free((void *)(uintptr_t)batch.rows[k].payload.head);
