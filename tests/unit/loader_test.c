@@ -278,8 +278,8 @@ int main(void)
         for (uint32_t page_bytes = 512; page_bytes <= 65536; page_bytes *= 2)
             check(&shapes[i], page_bytes);
     /* every number of rows about the edges at which levels begin */
-    for (size_t rows = 1; rows <= 120; rows++) {
-        const struct shape shape = {"edge", rows + 100, rows, 200, 200, 16};
+    for (size_t rows = 1; rows <= 300; rows++) {
+        const struct shape shape = {"edge", rows + 100, rows, 200, 900, 16};
         check(&shape, 512);
     }
     return done();
