@@ -282,7 +282,7 @@ static int compare_root(struct comparison *comparison, const struct sqlpack_entr
 {
     struct sqlpack_entry packed;
     if (sqlpack_find(comparison->pack, "", &packed, err) < 0)
-        return err->status == SQLPACK_NOT_FOUND ? 0 : -1;
+        return -1;
     return packed.is_foreign ? 0 : compare_entry(comparison, &packed, found, err);
 }
 

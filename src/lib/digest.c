@@ -99,12 +99,12 @@ static int add_range(void *user, struct sqlpack *pack, struct id_range range,
     return result;
 }
 
-/* The root has no row in sqlar; in an archive of another program it is nowhere. */
+/* The root has no row in sqlar. */
 static int add_root(struct digesting *digesting, struct sqlpack *pack, struct sqlpack_error *err)
 {
     struct sqlpack_entry root;
     if (sqlpack_find(pack, "", &root, err) < 0)
-        return err->status == SQLPACK_NOT_FOUND ? 0 : -1;
+        return -1;
     hash_sum_add(&digesting->sum, &root, digesting->options->content_only);
     return 0;
 }

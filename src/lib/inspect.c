@@ -145,7 +145,7 @@ static int pieces_begin(struct pieces *pieces, struct sqlpack *pack, int64_t id,
     struct reader_row row;
     pieces_release(pieces);
     pieces->id = id;
-    int result = row_by_id(pack, id, -1, &row, err);
+    int result = row_by_id(pack, id, NULL, -1, &row, err);
     if (result < 0)
         return -1;
     pieces->is_known = result > 0 && row.is_chunked && !row.skip_why;

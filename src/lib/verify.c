@@ -123,7 +123,7 @@ static int check_link(struct patrol *patrol, const struct sqlpack_entry *entry,
 {
     struct report *report = &patrol->verification->report;
     struct reader_row first;
-    int result = row_by_id(patrol->pack, entry->link, -1, &first, err);
+    int result = row_by_id(patrol->pack, entry->link, NULL, -1, &first, err);
     if (result < 0)
         return -1;
     if (result == 0 || first.entry.is_foreign || first.entry.link != 0 ||
@@ -284,14 +284,10 @@ static int check_root(struct verification *verification, struct sqlpack *pack,
                       struct sqlpack_error *err)
 {
     struct sqlpack_entry root;
-    if (sqlpack_find(pack, "", &root, err) < 0) {
-        if (err->status != SQLPACK_NOT_FOUND)
-            return -1;
-        report_difference(&verification->report, "", "root-missing: the metadata of the root");
-        return 0;
-    }
+    if (sqlpack_find(pack, "", &root, err) < 0)
+        return -1;
     if (root.is_foreign)
-        report_difference(&verification->report, "", "foreign: the root's metadata is not sealed");
+        report_difference(&verification->report, "", "foreign: the metadata of the root is not sealed");
     hash_sum_add(&verification->tally.sum, &root, false);
     return 0;
 }
