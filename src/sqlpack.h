@@ -307,9 +307,11 @@ struct sqlpack_unpack_options {
 
 struct sqlpack_unpack_result {
     uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
-    uint64_t skipped_count; /* kept as they were, with skip_existing */
-    uint64_t loss_count;    /* problems reported */
+    uint64_t skipped_count;  /* kept as they were, with skip_existing */
+    uint64_t left_out_count; /* special files that were not asked for */
+    uint64_t loss_count;     /* problems reported */
     uint64_t content_bytes;
+    bool is_confined; /* with sandbox: whether this kernel could */
 };
 
 /*
