@@ -14,7 +14,8 @@ setup() {
     for tool in cat env mktemp rm tail touch; do
         ln -s "$(command -v $tool)" "$bin/$tool"
     done
-    for tool in cc make bats prove sqlite3 python3 strace getfattr setfacl rsync setpriv mkfs.ext4; do
+    for tool in cc make bats prove sqlite3 python3 strace getfattr setfacl rsync setpriv \
+        mkfs.ext4; do
         stub $tool 'exit 0'
     done
     stub id 'echo 0'
@@ -69,7 +70,10 @@ packages_for() {
 }
 
 @test "setup: lists of packages are fetched once where the installation fails" {
-    stub apt-get 'case $1 in update) touch "$state/lists" ;; *) [ -e "$state/lists" ] && touch "$state/installed" ;; esac'
+    stub apt-get 'case $1 in
+        update) touch "$state/lists" ;;
+        *) [ -e "$state/lists" ] && touch "$state/installed" ;;
+        esac'
     run_setup build
     [ "$status" -eq 0 ]
     [ "$(cut -d ' ' -f 1 "$state/apt-get" | tr '\n' ' ')" = "-o update -o " ]
@@ -102,8 +106,7 @@ packages_for() {
 }
 
 @test "setup: each package manager gets its own names" {
-    local expected=("dnf libdeflate-devel" "pacman libdeflate" "apk libdeflate-dev" "brew libdeflate")
-    for line in "${expected[@]}"; do
+    for line in 'dnf libdeflate-devel' 'pacman libdeflate' 'apk libdeflate-dev' 'brew libdeflate'; do
         local manager=${line% *}
         rm -f "$state/installed"
         stub "$manager" 'touch "$state/installed"'
