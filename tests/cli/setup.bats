@@ -106,7 +106,8 @@ packages_for() {
 }
 
 @test "setup: each package manager gets its own names" {
-    for line in 'dnf libdeflate-devel' 'pacman libdeflate' 'apk libdeflate-dev' 'brew libdeflate'; do
+    for line in 'dnf libdeflate-devel' 'pacman libdeflate' 'apk libdeflate-dev' \
+        'brew libdeflate'; do
         local manager=${line% *}
         rm -f "$state/installed"
         stub "$manager" 'touch "$state/installed"'
