@@ -291,8 +291,9 @@ struct sqlpack_unpack_options {
     const char *const *excludes;
     size_t exclude_count;
     bool into;          /* merge into an existing folder */
-    bool replace;       /* with into: replace existing files */
-    bool skip_existing; /* with into: keep existing files; go on after an interruption */
+    bool replace;       /* with into: replace existing files, one by one */
+    bool skip_existing; /* with into: keep files of the same type, size and time: go on after
+                           an interruption; with replace, replace the others */
     bool same_owner;    /* restore owners, also where that fails; root's default */
     bool numeric_owner; /* take user and group numbers, not names */
     bool untrusted;     /* drop set-id bits, foreign owners and device nodes */
@@ -309,6 +310,7 @@ struct sqlpack_unpack_result {
     uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
     uint64_t skipped_count;  /* kept as they were, with skip_existing */
     uint64_t left_out_count; /* special files that were not asked for */
+    uint64_t taken_count;    /* entries whose name was taken: losses */
     uint64_t loss_count;     /* problems reported */
     uint64_t content_bytes;
     bool is_confined; /* with sandbox: whether this kernel could */

@@ -8,6 +8,7 @@
 // clang-format off
 #define COMMANDS(X) \
     X(pack)         \
+    X(unpack)       \
     X(verify)       \
     X(digest)       \
     X(help)

@@ -75,6 +75,7 @@ static int tell_taken(struct policy *policy, int folder, const char *leaf,
                       const struct sqlpack_entry *entry)
 {
     char other[NAME_MAX + 1];
+    atomic_fetch_add(&policy->taken_count, 1);
     auto_close int fd = openat(folder, leaf, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     if (fd >= 0 && make_folds(fd, leaf, other))
         policy_loss(policy, entry->name, 0,

@@ -43,8 +43,6 @@ static int check_options(const struct sqlpack_unpack_options *options, struct sq
     if ((options->replace || options->skip_existing) && !options->into)
         return fail(err, SQLPACK_INVALID,
                     "cannot unpack: to replace or keep files is for an existing folder");
-    if (options->replace && options->skip_existing)
-        return fail(err, SQLPACK_INVALID, "cannot unpack: files are replaced or kept, not both");
     return 0;
 }
 
@@ -234,6 +232,7 @@ static int run_all(struct run *run, struct sqlpack_unpack_result *ret_result,
     for (unsigned i = 0; i < run->jobs; i++)
         add_result(&run->result, &run->workers[i].result);
     run->result.loss_count = run->report.loss_count;
+    run->result.taken_count = run->policy.taken_count;
     *ret_result = run->result;
     return 0;
 }

@@ -117,7 +117,8 @@ struct policy {
     bool is_careful; /* new entries may have a group, a mode or ACLs from their folder */
     bool is_merge;   /* other entries may lie in the target */
     struct owners owners;
-    atomic_uint told; /* kinds of attributes whose leaving out was told */
+    atomic_uint told;          /* kinds of attributes whose leaving out was told */
+    atomic_ullong taken_count; /* entries whose name was taken */
 };
 
 /* Begins one that makes new entries; reads the owners of the pack and looks them up here. */
