@@ -216,8 +216,7 @@ const struct command cmd_pack = {
     .name = "pack",
     .arguments = "DIR PACK",
     .summary = "pack the tree under DIR into a new file PACK",
-    .details =
-        "PACK appears whole or not at all. GLOB matches a name or a path under DIR, and what\n"
-        "is below it; see sqlpack(1).\n",
+    .details = "PACK appears whole or not at all. GLOB matches a name or a path under DIR, with\n"
+               "what is below it; see sqlpack(1).\n",
     .run = run,
 };
