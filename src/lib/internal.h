@@ -144,7 +144,6 @@ enum statement {
     STATEMENT_CHUNKS, /* ?1: id */
     STATEMENT_INFO,
     STATEMENT_INFO_VALUE, /* ?1: key */
-    STATEMENT_STORED,
     STATEMENT_STORED_CHUNKS,
     STATEMENT_LOSSES,
     STATEMENT_OWNERS,
@@ -290,7 +289,7 @@ bool exclude_matches(const char *const *patterns, size_t count, const char *name
 /* -- source.c: reads one entry of a tree: metadata, attributes, content ------------------------- */
 
 /* Content up to this size is read whole; larger files are read in pieces. */
-#define SOURCE_WHOLE_BYTES ((uint64_t)8 << 20)
+#define SOURCE_WHOLE_BYTES ((uint64_t)4 << 20)
 
 struct source_options {
     bool no_xattrs;
@@ -331,6 +330,24 @@ int source_read(const struct scan_entry *where, const struct source_options *opt
 int source_stream(const struct scan_entry *where, struct source *source,
                   int (*write)(void *user, const void *data, size_t size), void *user,
                   struct report *report, struct sqlpack_error *err);
+
+/* -- spool.c: bytes that wait outside the memory ------------------------------------------------- */
+
+/* A nameless file beside the pack; made at the first use. With `is_dry` nothing is kept. */
+struct spool {
+    const char *path; /* of the pack; borrowed */
+    bool is_dry;
+    struct new_file file;
+    uint64_t size;   /* bytes appended */
+    struct buf tail; /* the last of them, not in the file yet */
+};
+#define SPOOL_NONE {.file = NEW_FILE_NONE}
+/* Return 0, or -1 with errno. */
+int spool_append(struct spool *spool, const void *data, size_t size);
+int spool_flush(struct spool *spool); /* after it, all bytes are in spool->file.fd */
+int spool_read(const struct spool *spool, uint64_t at, void *data, size_t size); /* flushed */
+void spool_rewind(struct spool *spool, uint64_t size); /* forgets what is behind `size` */
+void spool_release(struct spool *spool);
 
 /* -- page.c: how SQLite's file format places a row (sqlite.org/fileformat2.html) ---------------- */
 
@@ -580,16 +597,17 @@ struct sqlpack {
         bool has_other;   /* some of them are NAME_OTHER */
         bool has_doubles; /* the table of doubles is filled */
     } names;
-    struct buf normal; /* the last odd name, made normal */
-    struct buf scratch;
+    struct buf normal;  /* the last odd name, made normal */
+    struct buf scratch; /* for what is built and used within one function */
 };
 
 /* The shared statement, reset, to be bound; or a new one, which the caller finalizes. */
 sqlite3_stmt *db_statement(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 sqlite3_stmt *db_prepare(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 
-/* Bytes of a page, as the header says. */
+/* What the header says: bytes of a page, and pages that are not in use. */
 uint32_t db_page_bytes(const struct sqlpack *pack);
+uint32_t db_free_pages(const struct sqlpack *pack);
 
 /* Steps: 1 a row, 0 the end, -1. */
 int db_step(struct sqlpack *pack, sqlite3_stmt *statement, struct sqlpack_error *err);
@@ -671,16 +689,20 @@ struct reader_row {
 int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
              struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err);
 
-/* Reads a whole row. Its name is "" where another program stored the root folder. */
-int row_decode(struct sqlpack *pack, sqlite3_stmt *statement, struct reader_row *ret_row,
-               struct sqlpack_error *err);
+/*
+ * Reads a whole row. `known_name` is its normal name where that was found out before,
+ * else NULL: then skip_why tells unsafe and double names, and the name is "" where
+ * another program stored the root folder.
+ */
+int row_decode(struct sqlpack *pack, sqlite3_stmt *statement, const char *known_name,
+               struct reader_row *ret_row, struct sqlpack_error *err);
 
 /* Fetches a row by id or by its exact name; content up to content_max bytes comes with it, none
  * for -1. Returns 1, 0 where there is none, -1. Valid until the next call of the same kind. */
-int row_by_id(struct sqlpack *pack, int64_t id, int64_t content_max, struct reader_row *ret_row,
-              struct sqlpack_error *err);
-int row_by_name(struct sqlpack *pack, const char *name, int64_t content_max,
-                struct reader_row *ret_row, struct sqlpack_error *err);
+int row_by_id(struct sqlpack *pack, int64_t id, const char *known_name, int64_t content_max,
+              struct reader_row *ret_row, struct sqlpack_error *err);
+int row_by_name(struct sqlpack *pack, const char *raw_name, const char *known_name,
+                int64_t content_max, struct reader_row *ret_row, struct sqlpack_error *err);
 
 /* ids from first to last, both included. */
 struct id_range {
@@ -693,8 +715,12 @@ struct id_range {
 int reader_split(struct sqlpack *pack, unsigned count, struct id_range *ret_ranges,
                  unsigned *ret_count, struct sqlpack_error *err);
 
+/* Finds a row by its name as sqlpack_find does, its content with it as row_by_id gives it. */
+int reader_find(struct sqlpack *pack, const char *name, int64_t content_max,
+                struct reader_row *ret_row, struct sqlpack_error *err);
+
 /*
- * Steps through the rows of a range by id. A row whose types or bounds make no
+ * Steps through the rows of a range by id; the root folder is never among them. A row whose types or bounds make no
  * sense ends the walk with CORRUPT. `with_content` false leaves `stored` out and
  * reads no content page.
  */

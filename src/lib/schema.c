@@ -27,21 +27,22 @@ const char *const schema_foreign_sqlar[] = {
     NULL,
 };
 
-/* The columns that row_decode takes, in this order. The data itself comes where it is no blob,
- * or one of at most ?1 bytes; the length of a blob stands in the row's header. */
+/* The columns that row_decode takes, in this order. The data itself comes where it is no blob, or
+ * one of at most ?1 bytes, or a symlink's; the length of a blob stands in the row's header. */
 #define ROW_OF_SQLAR                                                                               \
     "a.rowid, a.name, a.mode, a.mtime, a.sz, "                                                     \
     "CASE WHEN typeof(a.data) = 'blob' THEN length(a.data) END, "                                  \
-    "CASE WHEN typeof(a.data) <> 'blob' OR length(a.data) <= ?1 THEN a.data END"
+    "CASE WHEN typeof(a.data) <> 'blob' THEN a.data "                                              \
+    "WHEN length(a.data) <= CASE a.mode & 61440 WHEN 40960 THEN 4096 ELSE ?1 END THEN a.data END"
 
-/* The columns that row_decode_stat takes. */
+/* The columns that row_stat takes. */
 #define ROW_OF_STAT                                                                                \
     "s.id, s.mode, s.mtime, s.mtime_ns, s.sz, s.uid, s.gid, s.ctime_ns, s.rdev, s.link, s.xattr, " \
     "s.digest, s.seal"
 
 #define ROWS                                                                                       \
     "SELECT " ROW_OF_SQLAR ", " ROW_OF_STAT " FROM sqlar a LEFT JOIN sqlpack_stat s ON s.id = "    \
-                                            "a.id "
+    "a.id "
 #define ROWS_FOREIGN "SELECT " ROW_OF_SQLAR " FROM sqlar a "
 
 const char *const schema_statements[STATEMENT_COUNT] = {
@@ -88,8 +89,6 @@ const char *const schema_statements[STATEMENT_COUNT] = {
 
     [STATEMENT_INFO] = "SELECT key, value FROM sqlpack_info ORDER BY key",
     [STATEMENT_INFO_VALUE] = "SELECT value FROM sqlpack_info WHERE key = ?1",
-    [STATEMENT_STORED] = "SELECT rowid, CASE WHEN typeof(data) = 'blob' THEN length(data) END "
-                         "FROM sqlar ORDER BY rowid",
     [STATEMENT_STORED_CHUNKS] = "SELECT rowid, CASE WHEN typeof(data) = 'blob' "
                                 "THEN length(data) END FROM sqlpack_chunk ORDER BY rowid",
     [STATEMENT_LOSSES] = "SELECT rowid, name, what, os_errno FROM sqlpack_loss ORDER BY rowid",
