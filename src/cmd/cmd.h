@@ -9,6 +9,7 @@
 #define COMMANDS(X) \
     X(pack)         \
     X(unpack)       \
+    X(unpack)       \
     X(verify)       \
     X(digest)       \
     X(help)
