@@ -238,17 +238,17 @@ int target_flush(const struct target *target, struct sqlpack_error *err)
 
 static int rename_into_place(const struct target *target)
 {
-    if (renameat2(target->parent, target->hidden, target->parent, target->leaf, RENAME_NOREPLACE) ==
-        0)
+    int parent = target->parent;
+    if (renameat2(parent, target->hidden, parent, target->leaf, RENAME_NOREPLACE) == 0)
         return 0;
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
     struct stat stat;
-    if (fstatat(target->parent, target->leaf, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
+    if (fstatat(parent, target->leaf, &stat, AT_SYMLINK_NOFOLLOW) == 0) {
         errno = EEXIST;
         return -1;
     }
-    return renameat(target->parent, target->hidden, target->parent, target->leaf);
+    return renameat(parent, target->hidden, parent, target->leaf);
 }
 
 int target_publish(struct target *target, bool sync, struct sqlpack_error *err)
