@@ -75,6 +75,7 @@ enum sqlpack_problem_kind {
     SQLPACK_NOTE,       /* nothing is lost that could have been kept: a socket left out */
     SQLPACK_LOSS,       /* something is missing or changed: a file that cannot be read */
     SQLPACK_DIFFERENCE, /* verify: something is not as it was packed */
+    SQLPACK_SKIPPED,    /* left out as asked for: a file above max_file_bytes */
 };
 
 struct sqlpack_problem {
@@ -146,9 +147,9 @@ struct sqlpack_pack_options {
 /* What one page size would give; see sqlpack_pack_result. */
 struct sqlpack_page_choice {
     uint32_t page_bytes;
-    uint64_t pack_bytes; /* estimated size of the pack */
-    double read_us;      /* modelled time of one read of one file by SQL, without mmap */
-    double page_count;   /* mean number of pages one read touches, one after the other */
+    double entry_bytes; /* what an entry takes in the pack, everything included */
+    double read_us;     /* modelled time of reading one file by SQL, without mmap */
+    double read_pages;  /* pages that such a read goes through one after the other */
 };
 
 #define SQLPACK_PAGE_SIZES 8
@@ -165,8 +166,9 @@ struct sqlpack_pack_result {
     uint64_t pack_allocated_bytes; /* what it takes on disk */
     uint32_t page_bytes;
     uint8_t root_digest[SQLPACK_DIGEST_BYTES];
-    struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES]; /* 512 to 65536, where it was chosen */
-    bool page_was_chosen;
+    /* 512 to 65536, as estimated from a sample, where the page size was chosen */
+    struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES];
+    uint64_t sample_count; /* entries that were looked at for that; 0: it was not chosen */
 };
 
 /*

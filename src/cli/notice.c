@@ -264,7 +264,8 @@ static int on_progress(void *user, const struct sqlpack_progress *progress)
 static void on_problem(void *user, const struct sqlpack_problem *problem)
 {
     struct notice *notice = user;
-    if (problem->kind == SQLPACK_NOTE && notice->quiet)
+    if ((problem->kind == SQLPACK_NOTE && notice->quiet) ||
+        (problem->kind == SQLPACK_SKIPPED && !notice->verbose))
         return;
     const char *name = *problem->name ? problem->name : ".";
     notice_warning(notice, "'%s': %s%s%s", notice_name(name).text, problem->what,
@@ -277,7 +278,10 @@ void notice_begin(struct notice *notice, const struct command *self,
 {
     const char *term = getenv("TERM");
     bool is_terminal = isatty(STDERR_FILENO) && !(term && strcmp(term, "dumb") == 0);
-    *notice = (struct notice){.command = self, .quiet = common->quiet, .started_ns = now_ns()};
+    *notice = (struct notice){.command = self,
+                              .quiet = common->quiet,
+                              .verbose = common->verbose,
+                              .started_ns = now_ns()};
     notice->drawn_ns = notice->started_ns;
     notice->shows_progress =
         common->progress == NOTICE_PROGRESS_ALWAYS ||

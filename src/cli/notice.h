@@ -29,7 +29,7 @@ enum exit_status {
 struct notice {
     const struct command *command;
     const char *pack; /* the pack's path, for hints that name it; NULL: unknown. Set by you. */
-    bool quiet;
+    bool quiet, verbose;
     bool shows_progress, line_is_shown;
     uint64_t started_ns, drawn_ns; /* CLOCK_MONOTONIC */
 };
@@ -42,8 +42,9 @@ void notice_end(struct notice *notice);
 
 /*
  * The hooks for a long call: progress draws the line, problem prints a warning
- * (notes not with --quiet). From here on SIGINT, SIGTERM and SIGHUP make the call
- * end with CANCELLED; the second one ends the process at once.
+ * (notes not with --quiet, what was skipped only with --verbose). From here on
+ * SIGINT, SIGTERM and SIGHUP make the call end with CANCELLED; the second one
+ * ends the process at once.
  */
 struct sqlpack_hooks notice_hooks(struct notice *notice);
 

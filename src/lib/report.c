@@ -39,6 +39,8 @@ void report_problem(struct report *report, const struct sqlpack_problem *problem
     case SQLPACK_DIFFERENCE:
         report->difference_count++;
         break;
+    case SQLPACK_SKIPPED:
+        break;
     }
     if (report->hooks->problem)
         report->hooks->problem(report->hooks->user, problem);

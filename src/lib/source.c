@@ -32,20 +32,19 @@ struct reading {
     struct sqlpack_error *err;
 };
 
-/* Reports that something is not kept, or not as it was. */
-static void lose(const struct reading *reading, const char *what, int os_errno)
+static void tell(const struct reading *reading, enum sqlpack_problem_kind kind, const char *what,
+                 int os_errno)
 {
-    report_problem(reading->report, &(struct sqlpack_problem){.kind = SQLPACK_LOSS,
+    report_problem(reading->report, &(struct sqlpack_problem){.kind = kind,
                                                               .name = reading->where->name,
                                                               .what = what,
                                                               .os_errno = os_errno});
 }
 
-static void note(const struct reading *reading, const char *what)
+/* Reports that something is not kept, or not as it was. */
+static void lose(const struct reading *reading, const char *what, int os_errno)
 {
-    report_problem(reading->report, &(struct sqlpack_problem){.kind = SQLPACK_NOTE,
-                                                              .name = reading->where->name,
-                                                              .what = what});
+    tell(reading, SQLPACK_LOSS, what, os_errno);
 }
 
 /*
@@ -273,6 +272,7 @@ static int read_file(const struct reading *reading)
     uint64_t size = (uint64_t)source->stat.st_size, limit = reading->options->max_file_bytes;
     if (limit && size > limit) {
         source->is_too_large = true;
+        tell(reading, SQLPACK_SKIPPED, "is larger than the limit, left out", 0);
         return 0;
     }
     if (reading->options->no_content)
@@ -310,7 +310,7 @@ int source_read(const struct scan_entry *where, const struct source_options *opt
     case DT_LNK:
         return read_symlink(&reading);
     case DT_SOCK:
-        note(&reading, "is a socket, left out");
+        tell(&reading, SQLPACK_NOTE, "is a socket, left out", 0);
         return 0;
     case DT_FIFO:
     case DT_CHR:
