@@ -1,0 +1,200 @@
+#!/usr/bin/env bats
+# What is told twice is the same: options in program, manual and completions; calls in header and
+# manual; examples and what they print.
+
+load helper
+
+commands() {
+    sqlpack help --names | cut -f1
+}
+
+# manual_options COMMAND: the options that sqlpack(1) gives under .Ss COMMAND, one spelling a line.
+manual_options() {
+    awk -v command="$1" '
+        /^\.S[hs]/ { inside = $1 == ".Ss" && $2 == command && NF == 2 }
+        inside && $1 == ".It" {
+            for (i = 2; i <= NF; i++)
+                if ($i == "Fl" || $i ~ /^-/) { word = $i == "Fl" ? $(i + 1) : $i; print "-" word }
+        }' "$ROOT/man/sqlpack.1" | sort -u
+}
+
+@test "docs: every command has its section in sqlpack(1), and no other has" {
+    diff <(commands | sort) <(sed -n '/^\.Sh COMMANDS/,/^\.Sh /s/^\.Ss \([a-z]*\)$/\1/p' \
+        "$ROOT/man/sqlpack.1" | sort)
+}
+
+@test "docs: options are the same in the program and in sqlpack(1)" {
+    local command common
+    common=$(manual_options common)
+    for command in $(commands); do
+        diff -u --label "$command in the manual" --label "$command in the program" \
+            <(printf '%s\n%s\n' "$common" "$(manual_options "$command")" | grep . | sort -u) \
+            <({ sqlpack "$command" --list-options | cut -f1; echo "$common"; } | sort -u)
+    done
+}
+
+@test "docs: the common options of sqlpack(1) exist somewhere" {
+    local option
+    for command in $(commands); do sqlpack "$command" --list-options | cut -f1; done | sort -u >all
+    for option in $(manual_options common); do
+        grep -qxe "$option" all || { echo "no command has $option" >&2 && return 1; }
+    done
+}
+
+@test "docs: sqlpack(1) tells the usage of every command as the program does" {
+    local command usage
+    for command in $(commands); do
+        usage=$(sqlpack "$command" --help | sed -n '1s/^usage: sqlpack [a-z]* \[OPTION...\] *//p')
+        grep -qxF ".\\\" usage: $command $usage" "$ROOT/man/sqlpack.1" ||
+            { echo "sqlpack.1 lacks: .\\\" usage: $command $usage" >&2 && return 1; }
+    done
+}
+
+@test "docs: bash completes commands, options, values" {
+    # shellcheck source=completions/sqlpack.bash
+    source "$ROOT/completions/sqlpack.bash"
+    completes() { # WANT WORD...
+        local want=$1
+        shift
+        COMP_WORDS=("$@")
+        COMP_CWORD=$(($# - 1))
+        _sqlpack
+        [ "${COMPREPLY[*]}" = "$want" ] || { echo "'$*': ${COMPREPLY[*]}" >&2 && return 1; }
+    }
+    completes "$(commands | tr '\n' ' ' | sed 's/ $//')" sqlpack ''
+    completes verify sqlpack ver
+    completes pack sqlpack help pac
+    completes --reproducible sqlpack pack tree --rep
+    completes "auto always never" sqlpack pack --progress ''
+    completes always sqlpack pack --progress = al
+    completes "auto always never" sqlpack pack --progress =
+    completes '' sqlpack pack --exclude-from --
+    completes '' sqlpack pack tre
+    local command
+    for command in $(commands); do
+        completes "$(sqlpack "$command" --list-options | cut -f1 | tr '\n' ' ' | sed 's/ $//')" \
+            sqlpack "$command" -
+    done
+}
+
+@test "docs: fish completes commands, options, values" {
+    need fish
+    completes() { # WANT LINE
+        local got
+        got=$(HOME=$PWD fish -c "source '$ROOT/completions/sqlpack.fish'; complete -C '$2'" |
+            cut -f1 | sort | tr '\n' ' ')
+        [ "$got" = "$1 " ] || { echo "'$2': $got" >&2 && return 1; }
+    }
+    completes "$(commands | sort | tr '\n' ' ' | sed 's/ $//')" 'sqlpack '
+    completes verify 'sqlpack ver'
+    completes pack 'sqlpack help pac'
+    completes --reproducible 'sqlpack pack tree --rep'
+    completes 'always auto never' 'sqlpack pack --progress '
+}
+
+@test "docs: zsh completes commands, options, values" {
+    need zsh
+    zsh -fc 'zmodload zsh/zpty' 2>/dev/null || skip "zsh has no zpty here"
+    cat >complete.zsh <<'ZSH'
+# complete.zsh LINE: what stands on the line after a tab
+zmodload zsh/zpty
+zpty shell zsh -f -i
+zpty -w shell "PS1=; fpath=(${(q)ROOT}/completions \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"
+while zpty -r shell line; do [[ $line == ready* ]] && break; done
+zpty -n -w shell $1$'\t'
+sleep 0.3
+zpty -n -w shell $'\C-aprint -r -- made: \n'
+while zpty -r shell line; do [[ $line == made:* ]] && print -r -- ${${line#made: }%%[[:space:]]#} && break; done
+ZSH
+    completes() { # WANT LINE
+        local got
+        got=$(ROOT=$ROOT timeout 20 zsh -f -o extendedglob complete.zsh "$2")
+        [ "$got" = "$1" ] || { echo "'$2': $got" >&2 && return 1; }
+    }
+    completes 'sqlpack verify' 'sqlpack ver'
+    completes 'sqlpack help pack' 'sqlpack help pac'
+    completes 'sqlpack pack tree --reproducible' 'sqlpack pack tree --rep'
+    completes 'sqlpack pack --progress always' 'sqlpack pack --progress al'
+    completes 'sqlpack pack --progress=always' 'sqlpack pack --progress=al'
+}
+
+# -- sqlpack(3) ---------------------------------------------------------------------------------
+
+header_prototypes() {
+    perl -0777 -pe 's,/\*.*?\*/,,gs; s/^\s*#.*\n//mg; s/\s+/ /g; s/;/;\n/g' "$ROOT/src/sqlpack.h" |
+        sed -n 's/^.*SQLPACK_\(API\|CHECK\) \(.*\);$/\2/p' | sort
+}
+
+manual_prototypes() {
+    perl -ne 'BEGIN { $/ = undef } s/^.*?^\.Sh SYNOPSIS\n//ms; s/^\.Sh .*//ms;
+        s/"\n\.Fa "/, /g; s/^\.Fo (\S+)\n\.Fa "(.*)"\n\.Fc$/$1($2)/mg;
+        s/^\.Fn (\S+) "?(.*?)"?$/$1($2)/mg; s/^\.Ft (.*)\n/$1 /mg; s/\* sqlpack/*sqlpack/g;
+        print "$_\n" for grep /^[a-z]/, split /\n/' "$ROOT/man/sqlpack.3" | sort
+}
+
+@test "docs: sqlpack(3) has every call of the header, as it is there" {
+    [ -n "$(manual_prototypes)" ]
+    diff -u --label header --label manual <(header_prototypes) <(manual_prototypes)
+}
+
+@test "docs: sqlpack(3) explains every constant of the header" {
+    local name
+    for name in $(grep -oE '\bSQLPACK_[A-Z_]+' "$ROOT/src/sqlpack.h" | sort -u |
+        grep -vxE 'SQLPACK_(H|API|CHECK)'); do
+        grep -qE "\b$name\b" "$ROOT/man/sqlpack.3" || { echo "no $name" >&2 && return 1; }
+    done
+}
+
+# manual_programs PAGE: the C programs in it, as example1.c, example2.c ...
+manual_programs() {
+    awk '/^\.Bd -literal/ { block = ""; inside = 1; next }
+        /^\.Ed/ { if (block ~ /int main/) printf "%s", block > ("example" ++n ".c"); inside = 0 }
+        inside { gsub(/\\e/, "\\"); block = block $0 "\n" }' "$1"
+}
+
+@test "docs: the programs in sqlpack(3) compile and run" {
+    manual_programs "$ROOT/man/sqlpack.3"
+    [ -f example1.c ] && [ -f example2.c ]
+    local n
+    for n in 1 2; do
+        ${CC:-cc} -std=c11 -Wall -Wextra -Werror -I"$ROOT/src" -o "example$n" "example$n.c" \
+            -L"$BUILD" -lsqlpack || skip "a sanitized library does not link plainly"
+    done
+    mkdir thumbs
+    echo hello >thumbs/a.txt
+    export LD_LIBRARY_PATH=$BUILD
+    run_ok ./example2
+    [[ $output == *" bytes on disk became "*", with 0 losses" ]]
+    run_ok ./example1 thumbs.db a.txt
+    [ "$output" = "a.txt, 6 bytes
+hello" ]
+}
+
+# -- sqlpack(5) ---------------------------------------------------------------------------------
+
+@test "docs: sqlpack(5) has the tables as the program makes them" {
+    need sqlite3
+    mkdir tree
+    sqlpack pack -q tree t.db
+    diff <(sqlite3 t.db 'SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL' | sort) \
+        <(awk '/^\.Ss The database/ { on = 1 } on && /^CREATE/ { text = "" }
+            on { sub(/^ +/, " "); text = text $0 }
+            on && /;$/ { sub(/;$/, "", text); print text; text = "" }
+            /^\.Ss sqlar/ { exit }' "$ROOT/man/sqlpack.5" | grep -o 'CREATE.*' | sort)
+}
+
+@test "docs: a reader written from sqlpack(5) alone agrees with the program" {
+    need python3
+    make_tree tree
+    touch -d '2 minutes ago' tree/a/b.json
+    truncate -s 3M tree/sparse
+    printf x | dd of=tree/sparse bs=1 seek=2000000 conv=notrunc status=none
+    setfattr -n user.key -v value tree/a/b.json 2>/dev/null || true
+    ln tree/sparse tree/sparse2
+    sqlpack pack -q tree t.db
+    python3 "$ROOT/tests/cli/format.py" t.db "$ROOT/man/sqlpack.5" >got || {
+        [ $? -eq 77 ] && skip "python3 finds no libxxhash here"
+        return 1
+    }
+    [ "$(cat got)" = "$(sqlpack digest --json t.db | sed 's/.*"root_digest":"\([0-9a-f]*\)".*/\1/')" ]
+}
