@@ -134,16 +134,16 @@ static void print_saving(struct out *out, const struct sqlpack_pack_result *resu
 /* Why the page size is what it is: what each one would have given. */
 static void print_choices(struct out *out, const struct sqlpack_pack_result *result)
 {
-    out_table_begin(out, "choices", "page sizes that were considered");
+    out_table_begin(out, "choices", "page sizes, as a sample of the tree estimates them");
     for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
         const struct sqlpack_page_choice *choice = &result->choices[i];
         if (choice->page_bytes == 0)
             continue;
         out_row_begin(out);
         out_bytes(out, "page_bytes", "page size", choice->page_bytes);
-        out_bytes(out, "pack_bytes", "pack", choice->pack_bytes);
+        out_real(out, "entry_bytes", "bytes an entry", choice->entry_bytes, 0);
         out_real(out, "read_us", "microseconds a read", choice->read_us, 1);
-        out_real(out, "page_count", "pages a read", choice->page_count, 1);
+        out_real(out, "read_pages", "pages a read", choice->read_pages, 1);
         out_text(out, NULL, "", choice->page_bytes == result->page_bytes ? "chosen" : "");
         out_row_end(out);
     }
@@ -175,10 +175,10 @@ static void print_result(struct out *out, const struct request *request,
     out_bytes(out, "pack_allocated_bytes", "pack on disk", result->pack_allocated_bytes);
     print_saving(out, result);
     out_bytes(out, "page_bytes", "page size", result->page_bytes);
-    out_flag(out, "page_was_chosen", NULL, result->page_was_chosen);
+    out_number(out, "sample_count", NULL, (int64_t)result->sample_count);
     out_flag(out, "dry_run", NULL, request->options.dry_run);
     out_digest(out, "root_digest", "root digest", result->root_digest, SQLPACK_DIGEST_BYTES);
-    if (result->page_was_chosen && (request->common.json || request->common.verbose))
+    if (result->sample_count && (request->common.json || request->common.verbose))
         print_choices(out, result);
     out_end(out);
 }

@@ -36,69 +36,97 @@ int inspect_structure(struct sqlpack *pack, struct report *report, struct sqlpac
 /* -- folders ------------------------------------------------------------------------------------
  */
 
+/* A name that others may lie below. */
+struct ancestor {
+    size_t length; /* of its name */
+    int64_t id;
+    enum { KIND_UNKNOWN, KIND_FOLDER, KIND_OTHER } kind;
+};
+
 /*
- * The folders whose content may still come, as names arrive in order. What is in
- * 'a' ends before 'a0', since '0' follows '/'; so each of them is a prefix of the
- * next one and of the present name, and lengths are enough.
+ * The names whose content may still come, as names arrive in order. What is in 'a'
+ * ends before 'a0', since '0' follows '/'; so each of them is a prefix of the next
+ * one and of the present name, and lengths are enough.
  */
 struct ancestry {
-    struct buf name;    /* the last folder's */
-    struct buf lengths; /* size_t each */
+    struct sqlpack *pack;
+    struct buf name;      /* the last one's */
+    struct buf ancestors; /* struct ancestor each */
 };
 
 static void ancestry_release(struct ancestry *ancestry)
 {
     buf_release(&ancestry->name);
-    buf_release(&ancestry->lengths);
+    buf_release(&ancestry->ancestors);
 }
 
-static size_t length_at(const struct ancestry *ancestry, size_t index)
+static struct ancestor *ancestor_at(const struct ancestry *ancestry, size_t index)
 {
-    size_t length;
-    memcpy(&length, ancestry->lengths.data + index * sizeof(length), sizeof(length));
-    return length;
+    return (struct ancestor *)(void *)ancestry->ancestors.data + index;
 }
 
-/* Drops the folders that the present name comes behind. */
+static size_t ancestor_count(const struct ancestry *ancestry)
+{
+    return ancestry->ancestors.size / sizeof(struct ancestor);
+}
+
+/* Drops the names that the present one comes behind. */
 static void ancestry_advance(struct ancestry *ancestry, const char *name)
 {
-    while (ancestry->lengths.size > 0) {
-        size_t length = length_at(ancestry, ancestry->lengths.size / sizeof(size_t) - 1);
+    for (size_t count; (count = ancestor_count(ancestry)) > 0;) {
+        size_t length = ancestor_at(ancestry, count - 1)->length;
         if (strncmp(name, ancestry->name.data, length) == 0 && (unsigned char)name[length] <= '/')
             return;
-        ancestry->lengths.size -= sizeof(size_t);
+        ancestry->ancestors.size -= sizeof(struct ancestor);
     }
 }
 
-static bool ancestry_has(const struct ancestry *ancestry, size_t length)
+static struct ancestor *ancestry_find(const struct ancestry *ancestry, size_t length)
 {
-    for (size_t i = ancestry->lengths.size / sizeof(size_t); i > 0; i--) {
-        size_t at = length_at(ancestry, i - 1);
-        if (at <= length)
-            return at == length;
+    for (size_t i = ancestor_count(ancestry); i > 0; i--) {
+        struct ancestor *ancestor = ancestor_at(ancestry, i - 1);
+        if (ancestor->length <= length)
+            return ancestor->length == length ? ancestor : NULL;
     }
-    return false;
+    return NULL;
 }
 
-static int ancestry_add(struct ancestry *ancestry, const char *name)
+static int ancestry_add(struct ancestry *ancestry, const struct sqlpack_entry *entry,
+                        struct sqlpack_error *err)
 {
-    size_t length = strlen(name);
+    const struct ancestor ancestor = {.length = strlen(entry->name), .id = entry->id};
     ancestry->name.size = 0;
-    return buf_append(&ancestry->name, name, length + 1) < 0
-               ? -1
-               : buf_append(&ancestry->lengths, &length, sizeof(length));
-}
-
-static int inspect_folder_of(struct ancestry *ancestry, const struct sqlpack_entry *entry,
-                             struct report *report, struct sqlpack_error *err)
-{
-    const char *slash = strrchr(entry->name, '/');
-    ancestry_advance(ancestry, entry->name);
-    if (slash && !entry->is_foreign && !ancestry_has(ancestry, (size_t)(slash - entry->name)))
-        report_difference(report, entry->name, "folder-missing: no folder is above it");
-    if (S_ISDIR(entry->mode) && ancestry_add(ancestry, entry->name) < 0)
+    if (buf_append(&ancestry->name, entry->name, ancestor.length + 1) < 0 ||
+        buf_append(&ancestry->ancestors, &ancestor, sizeof(ancestor)) < 0)
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
     return 0;
+}
+
+/* Whether the name of that length, which the present one begins with, is a folder. */
+static int ancestry_has_folder(struct ancestry *ancestry, size_t length, bool *ret_has,
+                               struct sqlpack_error *err)
+{
+    struct ancestor *ancestor = ancestry_find(ancestry, length);
+    struct reader_row row;
+    if (ancestor && ancestor->kind == KIND_UNKNOWN) {
+        int found = row_by_id(ancestry->pack, ancestor->id, NULL, -1, &row, err);
+        if (found < 0)
+            return -1;
+        ancestor->kind = found && S_ISDIR(row.entry.mode) ? KIND_FOLDER : KIND_OTHER;
+    }
+    *ret_has = ancestor && ancestor->kind == KIND_FOLDER;
+    return 0;
+}
+
+/* What another program wrote need not have a folder above it. */
+static int report_stray(struct sqlpack *pack, const struct sqlpack_entry *entry,
+                        struct report *report, struct sqlpack_error *err)
+{
+    struct reader_row row;
+    int found = row_by_id(pack, entry->id, NULL, -1, &row, err);
+    if (found > 0 && !row.entry.is_foreign)
+        report_difference(report, entry->name, "folder-missing: no folder is above it");
+    return found < 0 ? -1 : 0;
 }
 
 static void list_release(struct sqlpack_list **list)
@@ -108,16 +136,25 @@ static void list_release(struct sqlpack_list **list)
 
 int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err)
 {
-    static const struct sqlpack_list_options everything = {0};
+    static const struct sqlpack_list_options names_only = {.names_only = true};
     auto_release(list_release) struct sqlpack_list *list = NULL;
-    if (sqlpack_list_open(pack, &everything, &list, err) < 0)
+    if (sqlpack_list_open(pack, &names_only, &list, err) < 0)
         return -1;
-    auto_release(ancestry_release) struct ancestry ancestry = {0};
+    auto_release(ancestry_release) struct ancestry ancestry = {.pack = pack};
     struct sqlpack_entry entry;
     int result;
-    while ((result = sqlpack_list_next(list, &entry, err)) > 0)
-        if (inspect_folder_of(&ancestry, &entry, report, err) < 0)
+    while ((result = sqlpack_list_next(list, &entry, err)) > 0) {
+        const char *slash = strrchr(entry.name, '/');
+        bool has_folder = true;
+        ancestry_advance(&ancestry, entry.name);
+        if (slash &&
+            ancestry_has_folder(&ancestry, (size_t)(slash - entry.name), &has_folder, err) < 0)
             return -1;
+        if (!has_folder && report_stray(pack, &entry, report, err) < 0)
+            return -1;
+        if (ancestry_add(&ancestry, &entry, err) < 0)
+            return -1;
+    }
     return result;
 }
 

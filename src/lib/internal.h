@@ -233,6 +233,29 @@ int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size, bool 
 bool codec_pipe_is_whole(const struct codec_pipe *pipe); /* inflate: the stream ended exactly */
 void codec_pipe_free(struct codec_pipe *pipe);           /* NULL is fine */
 
+/* -- listing.c: the names in one folder ---------------------------------------------------------- */
+
+/*
+ * One step of a walk through a folder: an entry or, where the text ends in '/',
+ * the way down into a folder. Sorting the texts gives the order of full names, in
+ * which what is in 'a' comes behind 'a-b', since '-' is less than '/'.
+ */
+struct listing_step {
+    uint64_t prefix; /* the first eight bytes of the text, big-endian: most pairs need no more */
+    size_t text_at;
+};
+struct listing {
+    struct buf texts;
+    struct listing_step *steps; /* sorted */
+    size_t count;
+};
+
+/* Reads them. Returns 0, or -1 with errno; then *listing has what could be read. */
+int listing_read(int folder, struct listing *listing);
+const char *listing_text(const struct listing *listing, size_t i);
+unsigned char listing_type(const struct listing *listing, size_t i); /* DT_DIR ... */
+void listing_release(struct listing *listing);
+
 /* -- scan.c: walks a directory tree in the order of the pack ----------------------------------- */
 
 /* An open folder, shared by the entries that were found in it. */
@@ -266,6 +289,10 @@ struct scan_options {
 struct scan;
 int scan_open(const char *dir, const struct scan_options *options, struct scan **ret_scan,
               struct sqlpack_error *err);
+
+/* The names in the root folder, and a descriptor of it; before the first entry is asked for. */
+const struct listing *scan_root_listing(const struct scan *scan);
+int scan_root_fd(const struct scan *scan);
 
 /* The next entry, which the caller releases. A folder that cannot be read is a loss and passed
  * over. Not thread-safe. */
@@ -333,10 +360,11 @@ int source_stream(const struct scan_entry *where, struct source *source,
 
 /* -- spool.c: bytes that wait outside the memory ------------------------------------------------- */
 
-/* A nameless file beside the pack; made at the first use. With `is_dry` nothing is kept. */
+/* A nameless file beside the pack; made at the first use. */
 struct spool {
     const char *path; /* of the pack; borrowed */
-    bool is_dry;
+    bool is_dry;      /* nothing is kept, only counted */
+    bool in_memory;   /* beside nothing, where nothing may be written */
     struct new_file file;
     uint64_t size;   /* bytes appended */
     struct buf tail; /* the last of them, not in the file yet */
@@ -506,6 +534,7 @@ struct links;
 struct link_group {
     int64_t id;                           /* of the first name */
     char *name;                           /* the first name; links_add copies it */
+    uint64_t sz;
     uint8_t digest[SQLPACK_DIGEST_BYTES]; /* of the content */
     bool has_digest;
 };
@@ -740,6 +769,11 @@ void reader_rows_close(struct reader_rows *rows); /* NULL is fine */
 int reader_content(struct sqlpack *pack, const struct reader_row *row,
                    int (*write)(void *user, const void *data, size_t size), void *user,
                    struct sqlpack_error *err);
+
+/* -- ahead.c: reads pages ahead -------------------------------------------------------------------- */
+
+/* Makes an open handle read pages ahead until it is closed: for going through most of a pack. */
+int ahead_begin(struct sqlpack *pack, struct sqlpack_error *err);
 
 /* -- sweep.c: goes through a whole pack with several threads -------------------------------------- */
 

@@ -16,19 +16,30 @@
 
 static bool take_int(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
 {
-    sqlite3_value *value = sqlite3_column_value(statement, column);
-    *ret = sqlite3_value_int64(value);
-    return sqlite3_value_type(value) == SQLITE_INTEGER && *ret >= min && *ret <= max;
+    *ret = sqlite3_column_int64(statement, column);
+    return sqlite3_column_type(statement, column) == SQLITE_INTEGER && *ret >= min && *ret <= max;
 }
 
-/* The same where NULL may stand for `none`. */
+/* The same under a seal, which tells all types apart from INTEGER by their value, but NULL from
+ * 0: a call less for each column of each row. */
+static bool take_sealed(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
+{
+    *ret = sqlite3_column_int64(statement, column);
+    if (*ret == 0)
+        return min <= 0 && sqlite3_column_type(statement, column) == SQLITE_INTEGER;
+    return *ret >= min && *ret <= max;
+}
+
+/* An integer, or NULL for `none`. */
 static bool take_int_or_null(sqlite3_stmt *statement, int column, int64_t min, int64_t none,
                              int64_t *ret)
 {
-    if (sqlite3_column_type(statement, column) != SQLITE_NULL)
-        return take_int(statement, column, min, INT64_MAX, ret);
+    int type = sqlite3_column_type(statement, column);
     *ret = none;
-    return true;
+    if (type == SQLITE_NULL)
+        return true;
+    *ret = sqlite3_column_int64(statement, column);
+    return type == SQLITE_INTEGER && *ret >= min;
 }
 
 static bool take_blob(sqlite3_stmt *statement, int column, const void **ret, size_t *ret_size)
@@ -64,18 +75,18 @@ static bool take_stat(sqlite3_stmt *statement, int column, struct sqlpack_entry 
     int64_t mode, mtime_ns, sz, uid, gid, rdev;
     const void *digest;
     size_t digest_bytes;
-    if (!take_int(statement, column + 1, 0, S_IFMT | 07777, &mode) ||
-        !take_int(statement, column + 2, INT64_MIN, INT64_MAX, &entry->mtime) ||
-        !take_int(statement, column + 3, 0, NS_MAX, &mtime_ns) ||
-        !take_int(statement, column + 4, 0, INT64_MAX, &sz) ||
-        !take_int(statement, column + 5, 0, UINT32_MAX, &uid) ||
-        !take_int(statement, column + 6, 0, UINT32_MAX, &gid) ||
+    if (!take_sealed(statement, column + 1, 0, S_IFMT | 07777, &mode) ||
+        !take_sealed(statement, column + 2, INT64_MIN, INT64_MAX, &entry->mtime) ||
+        !take_sealed(statement, column + 3, 0, NS_MAX, &mtime_ns) ||
+        !take_sealed(statement, column + 4, 0, INT64_MAX, &sz) ||
+        !take_sealed(statement, column + 5, 0, UINT32_MAX, &uid) ||
+        !take_sealed(statement, column + 6, 0, UINT32_MAX, &gid) ||
         !take_int_or_null(statement, column + 7, INT64_MIN, SQLPACK_NO_TIME, &entry->ctime_ns) ||
         !take_int_or_null(statement, column + 8, 1, 0, &rdev) ||
         !take_int_or_null(statement, column + 9, 1, 0, &entry->link) ||
         !take_blob(statement, column + 10, &entry->xattr, &entry->xattr_bytes) ||
         !take_blob(statement, column + 11, &digest, &digest_bytes) ||
-        !take_int(statement, column + 12, INT64_MIN, INT64_MAX, ret_seal))
+        !take_sealed(statement, column + 12, INT64_MIN, INT64_MAX, ret_seal))
         return false;
     entry->has_digest = digest;
     if (digest_bytes != (digest ? SQLPACK_DIGEST_BYTES : 0))

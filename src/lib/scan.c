@@ -12,24 +12,13 @@
  * by way of ".." when the walk comes back. */
 #define HELD_LEVELS 32
 
-/*
- * One step in a folder: an entry to hand out or, where the text ends in '/', a
- * folder to go down into. Sorting the texts gives the order of full names, in
- * which what is in 'a' comes behind 'a-b', since '-' is less than '/'.
- */
-struct step {
-    uint64_t prefix; /* the first eight bytes of the text, big-endian: most pairs need no more */
-    size_t text_at;  /* in level.texts; the byte before it is the type */
-};
-
 /* One folder on the way from the root to where the walk is. */
 struct level {
     struct folder *folder; /* NULL while it is given up */
     dev_t dev;
     ino_t ino;
-    struct buf texts;
-    struct step *steps;
-    size_t step_count, next;
+    struct listing listing;
+    size_t next;
     size_t name_bytes; /* of scan.name: the part that is this folder's name */
     bool is_listed;    /* a name of scan_options.files: everything below is walked */
 };
@@ -161,89 +150,7 @@ static enum wish wish_for(struct scan *scan, const struct level *level)
 static void level_release(struct level *level)
 {
     folder_drop(level->folder);
-    buf_release(&level->texts);
-    free(level->steps);
-}
-
-static int add_text(struct buf *texts, unsigned char type, const char *name, bool descends)
-{
-    if (buf_append_char(texts, (char)type) < 0 || buf_append_text(texts, name) < 0)
-        return -1;
-    if (descends && buf_append_char(texts, '/') < 0)
-        return -1;
-    return buf_append(texts, "", 1);
-}
-
-static unsigned char type_of(int folder, const struct dirent *dirent)
-{
-    struct stat stat;
-    if (dirent->d_type != DT_UNKNOWN)
-        return dirent->d_type;
-    if (fstatat(folder, dirent->d_name, &stat, AT_SYMLINK_NOFOLLOW) < 0)
-        return DT_REG; /* whoever opens it will see what it is, or why it cannot */
-    return IFTODT(stat.st_mode);
-}
-
-/* Reads a folder's names into level->texts. Returns 0, or -1 with errno. */
-static int read_names(struct level *level)
-{
-    int fd = fcntl(level->folder->fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    if (!dir) {
-        if (fd >= 0)
-            close(fd);
-        return -1;
-    }
-    rewinddir(dir); /* the descriptors share one offset */
-    int failed = 0;
-    for (;;) {
-        errno = 0;
-        const struct dirent *dirent = readdir(dir);
-        if (!dirent) {
-            failed = errno;
-            break;
-        }
-        if (strcmp(dirent->d_name, ".") == 0 || strcmp(dirent->d_name, "..") == 0)
-            continue;
-        unsigned char type = type_of(level->folder->fd, dirent);
-        if (add_text(&level->texts, type, dirent->d_name, false) < 0 ||
-            (type == DT_DIR && add_text(&level->texts, type, dirent->d_name, true) < 0)) {
-            failed = ENOMEM;
-            break;
-        }
-        level->step_count += type == DT_DIR ? 2 : 1;
-    }
-    closedir(dir);
-    errno = failed;
-    return failed ? -1 : 0;
-}
-
-static int compare_steps(const void *a, const void *b, void *texts)
-{
-    const struct step *x = a, *y = b;
-    if (x->prefix != y->prefix)
-        return x->prefix < y->prefix ? -1 : 1;
-    return strcmp((const char *)texts + x->text_at, (const char *)texts + y->text_at);
-}
-
-static int sort_names(struct level *level)
-{
-    level->steps = malloc((level->step_count + 1) * sizeof(*level->steps));
-    if (!level->steps)
-        return -1;
-    size_t at = 0;
-    for (size_t i = 0; i < level->step_count; i++) {
-        const char *text = level->texts.data + at + 1;
-        size_t size = strlen(text);
-        struct step *step = &level->steps[i];
-        *step = (struct step){.text_at = at + 1};
-        for (size_t k = 0; k < 8; k++)
-            step->prefix = step->prefix << 8 | (k < size ? (unsigned char)text[k] : 0);
-        at += size + 2;
-    }
-    qsort_r(level->steps, level->step_count, sizeof(*level->steps), compare_steps,
-            level->texts.data);
-    return 0;
+    listing_release(&level->listing);
 }
 
 static void loss(struct report *report, const char *name, const char *what, int os_errno)
@@ -331,13 +238,30 @@ static int enter(struct scan *scan, int fd, bool is_listed, struct report *repor
     level->dev = stat.st_dev;
     level->ino = stat.st_ino;
     level->is_listed = is_listed;
-    if (read_names(level) < 0) {
+    if (listing_read(folder->fd, &level->listing) < 0) {
         if (is_shortage(errno))
             return fail_errno(err, "cannot read folder '%s'", show(scan->name.data).text);
         loss(report, scan->name.data, "cannot be read completely", errno);
     }
-    if (sort_names(level) < 0)
+    return 0;
+}
+
+/* Makes the root the first level. Takes over the descriptor. */
+static int enter_root(struct scan *scan, int fd, const char *dir, struct sqlpack_error *err)
+{
+    struct stat stat;
+    struct folder *folder = folder_new(fd);
+    struct level *level = folder && buf_terminate(&scan->name) == 0 ? push_level(scan) : NULL;
+    if (!level) {
+        folder_drop(folder);
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+    }
+    level->folder = folder;
+    level->is_listed = scan->options->file_count > 0 && !scan->files[0][0];
+    if (fstat(fd, &stat) < 0 || listing_read(fd, &level->listing) < 0)
+        return fail_errno(err, "cannot read folder '%s'", show(dir).text);
+    scan->dev = level->dev = stat.st_dev;
+    level->ino = stat.st_ino;
     return 0;
 }
 
@@ -348,31 +272,28 @@ int scan_open(const char *dir, const struct scan_options *options, struct scan *
     if (!scan)
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
     scan->options = options;
-    if (take_files(scan, err) < 0) {
+    int result = take_files(scan, err);
+    if (result == 0) {
+        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        result = fd < 0 ? fail_errno(err, "cannot read folder '%s'", show(dir).text)
+                        : enter_root(scan, fd, dir, err);
+    }
+    if (result < 0) {
         scan_close(scan);
         return -1;
     }
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct stat stat;
-    struct level *level = NULL;
-    if (fd < 0 || fstat(fd, &stat) < 0) {
-        fail_errno(err, "cannot read folder '%s'", show(dir).text);
-        if (fd >= 0)
-            close(fd);
-        scan_close(scan);
-        return -1;
-    }
-    scan->dev = stat.st_dev;
-    struct folder *folder = folder_new(fd);
-    level = folder && buf_terminate(&scan->name) == 0 ? push_level(scan) : NULL;
-    if (!level) {
-        folder_drop(folder);
-        scan_close(scan);
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-    }
-    level->folder = folder;
     *ret_scan = scan;
     return 0;
+}
+
+const struct listing *scan_root_listing(const struct scan *scan)
+{
+    return &scan->levels[0].listing;
+}
+
+int scan_root_fd(const struct scan *scan)
+{
+    return scan->levels[0].folder->fd;
 }
 
 /* Hands out scan->name, whose last part begins at leaf_at. */
@@ -387,27 +308,6 @@ static int hand_out(struct scan *scan, struct folder *folder, size_t leaf_at, un
                                      .leaf = name[0] ? name + leaf_at : ".",
                                      .type = type};
     return 1;
-}
-
-/* The first step: the root folder itself; the second reads it. */
-static int begin(struct scan *scan, struct report *report, struct scan_entry *ret_entry,
-                 struct sqlpack_error *err)
-{
-    struct folder *root = folder_hold(scan->levels[0].folder);
-    level_release(&scan->levels[0]);
-    scan->depth = 0;
-    int fd = fcntl(root->fd, F_DUPFD_CLOEXEC, 0);
-    int result = fd < 0 ? fail_errno(err, "cannot read the folder to pack") : 0;
-    scan->root_is_out = true;
-    if (result == 0)
-        result = enter(scan, fd,
-                       scan->options->files && find_file(scan, "") == 0 &&
-                           scan->options->file_count > 0 && !scan->files[0][0],
-                       report, err);
-    if (result == 0)
-        result = hand_out(scan, root, 0, DT_DIR, ret_entry, err);
-    folder_drop(root);
-    return result;
 }
 
 /* Opens the folder of a level again that was given up, by way of the one below it. */
@@ -441,7 +341,7 @@ static int leave(struct scan *scan, struct report *report, struct sqlpack_error 
             loss(report, scan->name.data, "was moved while it was read; the rest is left out",
                  errno);
         /* without the folder there is no way to those above it either, but by their names */
-        above->next = above->step_count;
+        above->next = above->listing.count;
         above->folder = folder_hold(level->folder);
     }
     level_release(level);
@@ -477,8 +377,8 @@ static int take_step(struct scan *scan, struct report *report, struct scan_entry
                      struct sqlpack_error *err)
 {
     struct level *level = &scan->levels[scan->depth - 1];
-    const char *text = level->texts.data + level->steps[level->next++].text_at;
-    unsigned char type = (unsigned char)text[-1];
+    unsigned char type = listing_type(&level->listing, level->next);
+    const char *text = listing_text(&level->listing, level->next++);
     size_t size = strlen(text), leaf_at;
     bool descends = text[size - 1] == '/';
     if (name_step(scan, level, text, size - descends, &leaf_at) < 0)
@@ -508,12 +408,14 @@ static void end(struct scan *scan, struct report *report)
 int scan_next(struct scan *scan, struct report *report, struct scan_entry *ret_entry,
               struct sqlpack_error *err)
 {
-    if (!scan->root_is_out)
-        return begin(scan, report, ret_entry, err);
+    if (!scan->root_is_out) {
+        scan->root_is_out = true;
+        return hand_out(scan, scan->levels[0].folder, 0, DT_DIR, ret_entry, err);
+    }
     while (scan->depth > 0) {
         const struct level *level = &scan->levels[scan->depth - 1];
-        int result = level->next < level->step_count ? take_step(scan, report, ret_entry, err)
-                                                     : leave(scan, report, err);
+        int result = level->next < level->listing.count ? take_step(scan, report, ret_entry, err)
+                                                        : leave(scan, report, err);
         if (result != 0)
             return result;
     }

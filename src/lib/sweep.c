@@ -40,8 +40,8 @@ static int work(void *arg)
         unsigned step = atomic_fetch_add(&sweep->next, 1);
         if (step >= sweep->step_count)
             break;
-        if (!pack)
-            result = sqlpack_open(options->path, &pack, &err);
+        if (!pack && (result = sqlpack_open(options->path, &pack, &err)) == 0)
+            result = ahead_begin(pack, &err);
         if (result == 0 && step < options->task_count)
             result = options->task(options->user, step, pack, &err);
         else if (result == 0)

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of packing share: pack.c, pack_read.c, pack_place.c, pack_end.c, choose.c. */
+#ifndef LIB_PACK_H
+#define LIB_PACK_H
+
+#include "lib/internal.h"
+
+/* A batch ends at so many names, or before if their content is more than this. */
+#define BATCH_NAMES ((size_t)256)
+#define BATCH_BYTES ((size_t)512 << 10)
+
+/* Stored content beyond this goes to sqlpack_chunk: SQLite holds 1e9 bytes in a row, name and
+ * all. Files that have holes go there too. */
+#define ROW_CONTENT_MAX ((uint64_t)999000000)
+#define CHUNK_BYTES     ((size_t)4 << 20) /* of content in one piece */
+
+/* One piece of a file in chunks: where it stands in the spool. */
+struct piece {
+    uint64_t offset, len; /* in the file */
+    uint64_t spool_at, stored_bytes;
+};
+
+/* One name of a batch, from the walk to its rows. */
+struct item {
+    struct scan_entry where;
+    struct sqlpack_entry entry; /* pointers filled when it is placed: xattr and target stand in */
+    size_t xattr_at, target_at; /* batch->extras */
+    bool is_read;               /* else it is left out */
+    bool is_too_large;          /* it is left out for its size */
+    struct stat stat;
+    size_t content_at;     /* stored content in batch->content ... */
+    uint64_t stored_bytes; /* ... of this size */
+    bool is_spooled;       /* stored content is in batch->spool, from spool_at */
+    uint64_t spool_at;
+    bool is_chunked;
+    size_t piece_first, piece_count; /* in batch->pieces */
+};
+
+/* A problem that a batch met, kept until its turn comes. */
+struct kept_problem {
+    size_t position; /* the item before which it is told */
+    enum sqlpack_problem_kind kind;
+    char *name, *what;
+    int os_errno;
+};
+struct kept_problems {
+    struct report report; /* what the walk and the reading report to */
+    struct sqlpack_hooks hooks;
+    struct kept_problem *list;
+    size_t count, capacity, told;
+    size_t position; /* of what is reported now */
+    bool failed;     /* out of memory */
+};
+void kept_problems_init(struct kept_problems *problems);
+void kept_problems_release(struct kept_problems *problems);
+
+/* One thread's work: names are taken, read, placed in turn, written. */
+struct batch {
+    uint64_t ticket; /* its turn */
+    struct item items[BATCH_NAMES];
+    size_t count;
+    size_t done; /* items read and placed so far: a batch of large files comes in parts */
+    struct kept_problems walk_problems, read_problems;
+    struct buf content, extras, heads;
+    struct piece *pieces;
+    size_t piece_count, piece_capacity;
+    struct spool spool;
+    struct source source;
+    struct codec *codec;
+    struct loader_batch rows;
+    size_t head_at[BATCH_NAMES]; /* where the head of each row begins in heads */
+};
+
+/* Rows whose ids are known only in the end, each with its row of sqlpack_stat; see ID_LATE_*. */
+struct late_rows {
+    struct spool spool;
+    uint64_t count;
+};
+
+/* What stands before and behind a pair of late rows, so that they are read from either side. */
+struct late_frame {
+    int64_t id;
+    size_t stat_bytes, sqlar_bytes; /* the record of sqlpack_stat, then that of sqlar */
+};
+
+/* Users and groups that own entries. */
+struct owner_set {
+    uint32_t *ids; /* sorted */
+    size_t count, capacity;
+};
+
+struct packer {
+    const char *dir, *path;
+    const struct sqlpack_pack_options *options;
+    struct sqlpack_pack_result *result;
+    int level;
+    struct report report;
+    struct source_options source_options;
+    struct scan_options scan_options;
+    struct scan *scan;
+    struct new_file file;
+    struct stat own[2]; /* the new file, and the one that it replaces: not part of the tree */
+    struct loader *loader;
+
+    pthread_mutex_t scan_mutex;
+    uint64_t next_ticket;
+    bool scan_ended;
+    atomic_size_t batch_names; /* how many names a batch takes, as their sizes suggest */
+
+    pthread_mutex_t order_mutex; /* what follows belongs to the batch whose turn it is */
+    pthread_cond_t turn_changed;
+    uint64_t turn;
+    bool failed;
+    struct sqlpack_error err;
+    int64_t next_id;
+    int64_t loss_rows, chunk_rows;
+    struct late_rows late_folders, late_files;
+    struct links *links;
+    struct owner_set users, groups;
+    struct hash_sum root;
+    struct hash_stream *loss_hash;
+    struct record record; /* room to make rows in */
+    struct buf room;
+};
+
+/* choose.c: sets result->page_bytes; where it chooses, choices and sample_count too. */
+int choose_page_size(struct packer *packer, struct sqlpack_error *err);
+
+/* pack_read.c: the batch's own part. Returns 1 with names, 0 at the end of the tree, -1. */
+int pack_take(struct packer *packer, struct batch *batch, struct sqlpack_error *err);
+/* Reads and compresses the next items, as far as memory allows; batch->done to *ret_end. */
+int pack_read(struct packer *packer, struct batch *batch, size_t *ret_end,
+              struct sqlpack_error *err);
+int batch_init(struct batch *batch, const struct packer *packer, struct sqlpack_error *err);
+void batch_release(struct batch *batch);
+
+/* pack_place.c: in turn, gives items up to `end` ids, rows and pages. */
+int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);
+
+/* pack_end.c: late rows, owners, losses and the summary of the pack. */
+int pack_end(struct packer *packer, struct sqlpack_error *err);
+
+/* Ends `record` and appends it to a table or index; pack_end uses it too. */
+int pack_append(struct packer *packer, enum table table, int64_t rowid, struct record *record,
+                struct sqlpack_error *err);
+
+#endif

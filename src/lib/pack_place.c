@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of packing that is done in the order of names: ids, links, rows, places. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pack.h"
+
+static int no_memory(struct sqlpack_error *err)
+{
+    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+}
+
+int pack_append(struct packer *packer, enum table table, int64_t rowid, struct record *record,
+                struct sqlpack_error *err)
+{
+    packer->room.size = 0;
+    if (record_end(record, &packer->room) < 0)
+        return no_memory(err);
+    const struct payload payload = {.head = (unsigned char *)packer->room.data,
+                                    .head_bytes = packer->room.size};
+    return loader_append(packer->loader, table, rowid, &payload, err);
+}
+
+/* -- problems -- */
+
+static int tell(struct packer *packer, const struct kept_problem *kept, struct sqlpack_error *err)
+{
+    const struct sqlpack_problem problem = {
+        .kind = kept->kind, .name = kept->name, .what = kept->what, .os_errno = kept->os_errno};
+    report_problem(&packer->report, &problem);
+    if (kept->kind != SQLPACK_LOSS)
+        return 0;
+    struct record *record = &packer->record;
+    record_begin(record);
+    record_text(record, kept->name, strlen(kept->name));
+    record_text(record, kept->what, strlen(kept->what));
+    record_int(record, kept->os_errno);
+    hash_stream_bytes(packer->loss_hash, kept->name, strlen(kept->name));
+    hash_stream_bytes(packer->loss_hash, kept->what, strlen(kept->what));
+    hash_stream_int(packer->loss_hash, kept->os_errno);
+    return pack_append(packer, TABLE_LOSS, ++packer->loss_rows, record, err);
+}
+
+/* Tells what was met before, or while, the item at `position` was read. */
+static int tell_until(struct packer *packer, struct kept_problems *problems, size_t position,
+                      struct sqlpack_error *err)
+{
+    while (problems->told < problems->count && problems->list[problems->told].position <= position)
+        if (tell(packer, &problems->list[problems->told++], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* -- what is told of an entry -- */
+
+static int add_owner(struct owner_set *set, uint32_t id)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (set->ids[middle] == id)
+            return 0;
+        if (set->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity ? 2 * set->capacity : 16;
+        uint32_t *ids = realloc(set->ids, capacity * sizeof(*ids));
+        if (!ids)
+            return -1;
+        set->ids = ids;
+        set->capacity = capacity;
+    }
+    memmove(set->ids + low + 1, set->ids + low, (set->count - low) * sizeof(*set->ids));
+    set->ids[low] = id;
+    set->count++;
+    return 0;
+}
+
+static void count_entry(struct sqlpack_pack_result *result, const struct item *item)
+{
+    const struct sqlpack_entry *entry = &item->entry;
+    if (entry->link) {
+        result->hard_link_count++;
+        return;
+    }
+    result->tree_allocated_bytes += (uint64_t)item->stat.st_blocks * 512;
+    result->tree_inode_count++;
+    if (S_ISREG(entry->mode)) {
+        result->file_count++;
+        result->content_bytes += entry->sz;
+    } else if (S_ISDIR(entry->mode)) {
+        result->folder_count += entry->id != 0; /* the root is not an entry of its own */
+    } else if (S_ISLNK(entry->mode)) {
+        result->symlink_count++;
+    } else {
+        result->special_count++;
+    }
+}
+
+/* Whether a plain extractor, run by the owner, could not fill the folder once its mode is set. */
+static bool is_closed_folder(const struct sqlpack_entry *entry)
+{
+    return S_ISDIR(entry->mode) && (entry->mode & 0300) != 0300 && entry->name[0];
+}
+
+static int64_t take_id(struct packer *packer, const struct item *item)
+{
+    const struct sqlpack_entry *entry = &item->entry;
+    if (!entry->name[0])
+        return 0;
+    if (item->is_chunked && !entry->link)
+        return ID_LATE_FILE + (int64_t)packer->late_files.count++;
+    if (is_closed_folder(entry)) /* from the top down: those within come before those around */
+        return ID_LATE_FILE - 1 - (int64_t)packer->late_folders.count++;
+    return packer->next_id++;
+}
+
+/* Makes a further name of a file a hard link, and remembers a first one. */
+static int resolve_link(struct packer *packer, struct item *item, struct sqlpack_error *err)
+{
+    struct sqlpack_entry *entry = &item->entry;
+    bool has_names = S_ISREG(entry->mode) && item->stat.st_nlink > 1;
+    const struct link_group *group = has_names ? links_find(packer->links, &item->stat) : NULL;
+    if (group) {
+        entry->link = group->id;
+        entry->target = group->name;
+        entry->sz = group->sz;
+        entry->has_digest = group->has_digest;
+        memcpy(entry->digest, group->digest, sizeof(group->digest));
+    }
+    entry->id = take_id(packer, item);
+    if (!has_names || group)
+        return 0;
+    struct link_group first = {.id = entry->id,
+                               .name = item->where.name,
+                               .sz = entry->sz,
+                               .has_digest = entry->has_digest};
+    memcpy(first.digest, entry->digest, sizeof(first.digest));
+    return links_add(packer->links, &item->stat, &first) < 0 ? no_memory(err) : 0;
+}
+
+/* -- rows -- */
+
+static void make_stat(struct record *record, const struct sqlpack_entry *entry)
+{
+    record_begin(record);
+    record_null(record); /* the id is the row's key */
+    record_int(record, entry->mode);
+    record_int(record, entry->mtime);
+    record_int(record, entry->mtime_ns);
+    record_int(record, (int64_t)entry->sz);
+    record_int(record, entry->uid);
+    record_int(record, entry->gid);
+    if (entry->ctime_ns == SQLPACK_NO_TIME)
+        record_null(record);
+    else
+        record_int(record, entry->ctime_ns);
+    if (entry->rdev)
+        record_int(record, (int64_t)entry->rdev);
+    else
+        record_null(record);
+    if (entry->link)
+        record_int(record, entry->link);
+    else
+        record_null(record);
+    if (entry->xattr)
+        record_blob(record, entry->xattr, entry->xattr_bytes);
+    else
+        record_null(record);
+    if (entry->has_digest)
+        record_blob(record, entry->digest, sizeof(entry->digest));
+    else
+        record_null(record);
+    record_int8(record, hash_seal(entry));
+}
+
+/* The path from the folder of `name` to `target`, both under the root: "../" as often as it takes.
+ */
+static int relative_path(struct buf *path, const char *name, const char *target)
+{
+    size_t common = 0;
+    for (size_t i = 0; name[i] && name[i] == target[i]; i++)
+        if (name[i] == '/')
+            common = i + 1;
+    path->size = 0;
+    for (const char *at = name + common; *at; at++)
+        if (*at == '/' && buf_append_text(path, "../") < 0)
+            return -1;
+    return buf_append_text(path, target + common);
+}
+
+/* A row of sqlar as other programs read it, without the bytes of a file. */
+static int make_sqlar(struct packer *packer, const struct item *item)
+{
+    struct record *record = &packer->record;
+    const struct sqlpack_entry *entry = &item->entry;
+    record_begin(record);
+    record_null(record);
+    record_text(record, entry->name, strlen(entry->name));
+    if (entry->link || S_ISLNK(entry->mode)) {
+        const char *target = entry->target;
+        size_t size = entry->sz;
+        if (entry->link) {
+            if (relative_path(&packer->room, entry->name, entry->target) < 0)
+                return -1;
+            target = packer->room.data;
+            size = packer->room.size;
+        }
+        record_int(record, entry->link ? S_IFLNK | 0777 : entry->mode);
+        record_int(record, -1);
+        record_int(record, (int64_t)size);
+        record_text(record, target, size);
+        return 0;
+    }
+    record_int(record, entry->mode);
+    record_int(record, entry->mtime);
+    record_int(record, (int64_t)entry->sz);
+    if (S_ISDIR(entry->mode) || item->is_chunked)
+        record_null(record);
+    else
+        record_blob_tail(record, S_ISREG(entry->mode) ? item->stored_bytes : 0);
+    return 0;
+}
+
+/* Puts both rows aside until those of all other entries are written. */
+static int append_late(struct packer *packer, struct late_rows *late, const struct item *item,
+                       struct sqlpack_error *err)
+{
+    auto_release(buf_release) struct buf rows = {0};
+    struct late_frame frame = {.id = item->entry.id};
+    if (buf_append(&rows, &frame, sizeof(frame)) < 0)
+        return no_memory(err);
+    make_stat(&packer->record, &item->entry);
+    if (record_end(&packer->record, &rows) < 0)
+        return no_memory(err);
+    frame.stat_bytes = rows.size - sizeof(frame);
+    if (make_sqlar(packer, item) < 0 || record_end(&packer->record, &rows) < 0)
+        return no_memory(err);
+    frame.sqlar_bytes = rows.size - sizeof(frame) - frame.stat_bytes;
+    memcpy(rows.data, &frame, sizeof(frame));
+    if (buf_append(&rows, &frame, sizeof(frame)) < 0)
+        return no_memory(err);
+    if (spool_append(&late->spool, rows.data, rows.size) < 0)
+        return fail_errno(err, "cannot write beside '%s'", show(packer->path).text);
+    return 0;
+}
+
+static int append_pieces(struct packer *packer, const struct batch *batch, const struct item *item,
+                         struct sqlpack_error *err)
+{
+    struct record *record = &packer->record;
+    for (size_t i = 0; i < item->piece_count; i++) {
+        const struct piece *piece = &batch->pieces[item->piece_first + i];
+        int64_t rowid = ++packer->chunk_rows;
+        record_begin(record);
+        record_int(record, item->entry.id);
+        record_int(record, (int64_t)piece->offset);
+        record_int(record, (int64_t)piece->len);
+        record_blob_tail(record, piece->stored_bytes);
+        packer->room.size = 0;
+        if (record_end(record, &packer->room) < 0)
+            return no_memory(err);
+        const struct payload payload = {.head = (unsigned char *)packer->room.data,
+                                        .head_bytes = packer->room.size,
+                                        .tail_bytes = piece->stored_bytes,
+                                        .spool = batch->spool.file.fd,
+                                        .spool_at = piece->spool_at};
+        if (loader_append(packer->loader, TABLE_CHUNK, rowid, &payload, err) < 0)
+            return -1;
+        record_begin(record);
+        record_int(record, item->entry.id);
+        record_int(record, (int64_t)piece->offset);
+        record_int(record, rowid);
+        if (pack_append(packer, TABLE_CHUNK_KEY, 0, record, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Makes the head of the batch's next row. The heads before it may move by that. */
+static int make_head(struct packer *packer, struct batch *batch, const struct item *item)
+{
+    size_t count = batch->rows.row_count, head_at = batch->heads.size;
+    const char *data = batch->heads.data;
+    if (make_sqlar(packer, item) < 0 || record_end(&packer->record, &batch->heads) < 0)
+        return -1;
+    struct loader_row *rows = batch->rows.rows;
+    batch->head_at[count] = head_at;
+    rows[count] = (struct loader_row){.id = item->entry.id,
+                                      .payload.head_bytes = batch->heads.size - head_at};
+    for (size_t i = batch->heads.data == data ? count : 0; i <= count; i++)
+        rows[i].payload.head = (unsigned char *)batch->heads.data + batch->head_at[i];
+    return 0;
+}
+
+/* Appends the entry to the batch's rows of sqlar, and places it. */
+static int place_sqlar(struct packer *packer, struct batch *batch, const struct item *item,
+                       struct sqlpack_error *err)
+{
+    if (make_head(packer, batch, item) < 0)
+        return no_memory(err);
+    struct loader_row *row = &batch->rows.rows[batch->rows.row_count];
+    if (S_ISREG(item->entry.mode) && !item->entry.link) {
+        row->payload.tail_bytes = item->stored_bytes;
+        row->payload.spool = batch->spool.file.fd;
+        row->payload.spool_at = item->spool_at;
+        if (!item->is_spooled)
+            row->payload.tail = (unsigned char *)batch->content.data + item->content_at;
+    }
+    return loader_place(packer->loader, &batch->rows, batch->rows.row_count++, err);
+}
+
+static int place_rows(struct packer *packer, struct batch *batch, const struct item *item,
+                      struct sqlpack_error *err)
+{
+    const struct sqlpack_entry *entry = &item->entry;
+    struct record *record = &packer->record;
+    bool is_late = entry->id >= ID_LATE_FOLDER;
+    if (entry->name[0]) {
+        record_begin(record);
+        record_text(record, entry->name, strlen(entry->name));
+        record_int(record, entry->id);
+        if (pack_append(packer, TABLE_SQLAR_NAME, 0, record, err) < 0)
+            return -1;
+    }
+    if (is_late) {
+        struct late_rows *late = item->is_chunked ? &packer->late_files : &packer->late_folders;
+        if (append_late(packer, late, item, err) < 0)
+            return -1;
+        return item->is_chunked ? append_pieces(packer, batch, item, err) : 0;
+    }
+    make_stat(record, entry);
+    if (pack_append(packer, TABLE_STAT, entry->id, record, err) < 0)
+        return -1;
+    return entry->name[0] ? place_sqlar(packer, batch, item, err) : 0;
+}
+
+static int place_item(struct packer *packer, struct batch *batch, struct item *item,
+                      struct sqlpack_error *err)
+{
+    struct sqlpack_entry *entry = &item->entry;
+    packer->result->skipped_count += item->is_too_large;
+    if (!item->is_read)
+        return 0;
+    entry->name = item->where.name;
+    entry->xattr = entry->xattr_bytes ? batch->extras.data + item->xattr_at : NULL;
+    entry->target = S_ISLNK(entry->mode) ? batch->extras.data + item->target_at : NULL;
+    if (packer->options->reproducible)
+        entry->ctime_ns = SQLPACK_NO_TIME;
+    if (resolve_link(packer, item, err) < 0)
+        return -1;
+    if (add_owner(&packer->users, entry->uid) < 0 || add_owner(&packer->groups, entry->gid) < 0)
+        return no_memory(err);
+    count_entry(packer->result, item);
+    hash_sum_add(&packer->root, entry, false);
+    if (place_rows(packer, batch, item, err) < 0)
+        return -1;
+    if (entry->link)
+        links_met(packer->links, &item->stat);
+    return 0;
+}
+
+int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err)
+{
+    batch->rows.row_count = 0;
+    if (loader_place_begin(packer->loader, &batch->rows, err) < 0)
+        return -1;
+    for (; batch->done < end; batch->done++) {
+        if (tell_until(packer, &batch->walk_problems, batch->done, err) < 0 ||
+            tell_until(packer, &batch->read_problems, batch->done, err) < 0 ||
+            place_item(packer, batch, &batch->items[batch->done], err) < 0)
+            return -1;
+    }
+    if (end == batch->count && tell_until(packer, &batch->walk_problems, end, err) < 0)
+        return -1;
+    return loader_place_end(packer->loader, &batch->rows, err);
+}

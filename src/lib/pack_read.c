@@ -1,0 +1,448 @@
+/* SPDX-License-Identifier: MIT */
+/* The part of packing that every thread does by itself: takes names, reads and compresses. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/pack.h"
+
+static int no_memory(struct sqlpack_error *err)
+{
+    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+}
+
+/* -- problems that wait for their turn -- */
+
+static void keep(void *user, const struct sqlpack_problem *problem)
+{
+    struct kept_problems *problems = user;
+    if (problems->count == problems->capacity) {
+        size_t capacity = problems->capacity ? 2 * problems->capacity : 16;
+        struct kept_problem *list = realloc(problems->list, capacity * sizeof(*list));
+        if (!list) {
+            problems->failed = true;
+            return;
+        }
+        problems->list = list;
+        problems->capacity = capacity;
+    }
+    struct kept_problem kept = {.position = problems->position,
+                                .kind = problem->kind,
+                                .name = strdup(problem->name),
+                                .what = strdup(problem->what),
+                                .os_errno = problem->os_errno};
+    if (!kept.name || !kept.what) {
+        free(kept.name);
+        free(kept.what);
+        problems->failed = true;
+        return;
+    }
+    problems->list[problems->count++] = kept;
+}
+
+void kept_problems_init(struct kept_problems *problems)
+{
+    problems->hooks = (struct sqlpack_hooks){.problem = keep, .user = problems};
+    report_init(&problems->report, &problems->hooks);
+}
+
+static void forget_problems(struct kept_problems *problems)
+{
+    for (size_t i = 0; i < problems->count; i++) {
+        free(problems->list[i].name);
+        free(problems->list[i].what);
+    }
+    problems->count = problems->told = 0;
+}
+
+void kept_problems_release(struct kept_problems *problems)
+{
+    forget_problems(problems);
+    free(problems->list);
+    report_release(&problems->report);
+}
+
+/* -- the batch -- */
+
+int batch_init(struct batch *batch, const struct packer *packer, struct sqlpack_error *err)
+{
+    *batch = (struct batch){
+        .source = SOURCE_NONE,
+        .spool = {.file = NEW_FILE_NONE, .path = packer->path, .is_dry = packer->options->dry_run},
+    };
+    kept_problems_init(&batch->walk_problems);
+    kept_problems_init(&batch->read_problems);
+    batch->rows.rows = calloc(BATCH_NAMES, sizeof(*batch->rows.rows));
+    batch->codec = codec_new(packer->level);
+    return batch->rows.rows && batch->codec ? 0 : no_memory(err);
+}
+
+static void forget_items(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        scan_entry_release(&batch->items[i].where);
+    batch->count = batch->done = 0;
+    forget_problems(&batch->walk_problems);
+    forget_problems(&batch->read_problems);
+}
+
+void batch_release(struct batch *batch)
+{
+    forget_items(batch);
+    kept_problems_release(&batch->walk_problems);
+    kept_problems_release(&batch->read_problems);
+    free(batch->rows.rows);
+    loader_batch_release(&batch->rows);
+    buf_release(&batch->content);
+    buf_release(&batch->extras);
+    buf_release(&batch->heads);
+    free(batch->pieces);
+    spool_release(&batch->spool);
+    source_release(&batch->source);
+    codec_free(batch->codec);
+}
+
+static int take_names(struct packer *packer, struct batch *batch, struct sqlpack_error *err)
+{
+    size_t wanted = atomic_load(&packer->batch_names);
+    while (batch->count < wanted && !packer->scan_ended) {
+        batch->walk_problems.position = batch->count;
+        struct item *item = &batch->items[batch->count];
+        *item = (struct item){0};
+        int result = scan_next(packer->scan, &batch->walk_problems.report, &item->where, err);
+        if (result < 0)
+            return -1;
+        if (result == 0)
+            packer->scan_ended = true;
+        else
+            batch->count++;
+    }
+    /* the last batch may be empty, but for problems that the walk met in the end */
+    return batch->count || batch->walk_problems.count ? 1 : 0;
+}
+
+int pack_take(struct packer *packer, struct batch *batch, struct sqlpack_error *err)
+{
+    forget_items(batch);
+    pthread_mutex_lock(&packer->scan_mutex);
+    int result = take_names(packer, batch, err);
+    if (result > 0)
+        batch->ticket = packer->next_ticket++;
+    pthread_mutex_unlock(&packer->scan_mutex);
+    return result;
+}
+
+/* -- small content -- */
+
+/* Puts the stored form of the content, which source_read appended, in its place. */
+static void store_content(struct batch *batch, struct item *item)
+{
+    const struct source *source = &batch->source;
+    char *data = batch->content.data + source->content_at;
+    const void *stream;
+    item->content_at = source->content_at;
+    item->stored_bytes = item->entry.sz;
+    size_t size = codec_compress(batch->codec, data, item->entry.sz, &stream);
+    if (size) {
+        memcpy(data, stream, size);
+        item->stored_bytes = size;
+        batch->content.size = source->content_at + size;
+    }
+}
+
+static int keep_bytes(struct buf *extras, const void *data, size_t size, size_t *ret_at)
+{
+    *ret_at = extras->size;
+    return buf_append(extras, data, size);
+}
+
+/* -- large content: by way of the spool -- */
+
+/* A large file on its way into the spool. */
+struct spooling {
+    struct packer *packer;
+    struct batch *batch;
+    struct item *item;
+    struct codec_pipe *pipe; /* compresses one row's content; NULL: stored as it is */
+    struct buf *piece;       /* the piece being gathered, of a file in chunks */
+    uint64_t at;             /* in the file */
+    bool is_too_long;        /* more than a row can hold */
+};
+
+static int append_to_spool(void *user, const void *data, size_t size)
+{
+    struct spooling *spooling = user;
+    struct spool *spool = &spooling->batch->spool;
+    if (spool->size - spooling->item->spool_at + size > ROW_CONTENT_MAX) {
+        spooling->is_too_long = true;
+        errno = EFBIG;
+        return -1;
+    }
+    return spool_append(spool, data, size);
+}
+
+/* Takes content that goes into a row: of files without holes. */
+static int write_row_content(void *user, const void *data, size_t size)
+{
+    struct spooling *spooling = user;
+    spooling->at += size;
+    if (spooling->pipe)
+        return codec_pipe_add(spooling->pipe, data, size, false, append_to_spool, spooling);
+    return append_to_spool(spooling, data, size);
+}
+
+static struct piece *add_piece(struct batch *batch)
+{
+    if (batch->piece_count == batch->piece_capacity) {
+        size_t capacity = batch->piece_capacity ? 2 * batch->piece_capacity : 64;
+        struct piece *pieces = realloc(batch->pieces, capacity * sizeof(*pieces));
+        if (!pieces)
+            return NULL;
+        batch->pieces = pieces;
+        batch->piece_capacity = capacity;
+    }
+    return &batch->pieces[batch->piece_count++];
+}
+
+/* Ends the piece that was gathered: compresses it into the spool. */
+static int end_piece(struct spooling *spooling)
+{
+    struct batch *batch = spooling->batch;
+    struct buf *content = spooling->piece;
+    if (content->size == 0)
+        return 0;
+    struct piece *piece = add_piece(batch);
+    if (!piece)
+        return -1;
+    const void *stored = content->data;
+    size_t size = codec_compress(batch->codec, content->data, content->size, &stored);
+    if (size == 0) {
+        stored = content->data;
+        size = content->size;
+    }
+    *piece = (struct piece){.offset = spooling->at - content->size,
+                            .len = content->size,
+                            .spool_at = batch->spool.size,
+                            .stored_bytes = size};
+    content->size = 0;
+    return spool_append(&batch->spool, stored, size);
+}
+
+/* Takes content that goes into chunks; a hole ends a piece. */
+static int write_chunk_content(void *user, const void *data, size_t size)
+{
+    struct spooling *spooling = user;
+    if (!data) {
+        int result = end_piece(spooling);
+        spooling->at += size;
+        return result;
+    }
+    while (size > 0) {
+        size_t room = CHUNK_BYTES - spooling->piece->size;
+        size_t part = size < room ? size : room;
+        if (buf_append(spooling->piece, data, part) < 0)
+            return -1;
+        spooling->at += part;
+        data = (const char *)data + part;
+        size -= part;
+        if (spooling->piece->size == CHUNK_BYTES && end_piece(spooling) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* Whether a large file is worth the time of deflate: its beginning tells. */
+static bool is_compressible(const struct batch *batch, int fd)
+{
+    size_t size = (size_t)128 << 10;
+    auto_free char *start = malloc(size);
+    const void *stream;
+    ssize_t n = start ? file_pread(fd, start, size, 0) : 0;
+    return n > 0 && codec_compress(batch->codec, start, (size_t)n, &stream) > 0;
+}
+
+static int spool_row(struct spooling *spooling, bool deflates, struct sqlpack_error *err)
+{
+    struct batch *batch = spooling->batch;
+    struct item *item = spooling->item;
+    spooling->at = 0;
+    if (deflates) {
+        spooling->pipe = codec_pipe_deflate(spooling->packer->level);
+        if (!spooling->pipe)
+            return no_memory(err);
+    }
+    int result = source_stream(&item->where, &batch->source, write_row_content, spooling,
+                               &batch->read_problems.report, err);
+    if (result == 1 && deflates &&
+        codec_pipe_add(spooling->pipe, "", 0, true, append_to_spool, spooling) < 0)
+        result = fail_errno(err, "cannot pack '%s'", show(item->where.name).text);
+    codec_pipe_free(spooling->pipe);
+    spooling->pipe = NULL;
+    return result;
+}
+
+static int spool_chunks(struct spooling *spooling, struct sqlpack_error *err)
+{
+    struct batch *batch = spooling->batch;
+    struct item *item = spooling->item;
+    auto_release(buf_release) struct buf piece = {0};
+    spooling->piece = &piece;
+    spooling->at = 0;
+    spooling->is_too_long = false;
+    spool_rewind(&batch->spool, item->spool_at);
+    item->is_chunked = true;
+    item->piece_first = batch->piece_count;
+    int result = source_stream(&item->where, &batch->source, write_chunk_content, spooling,
+                               &batch->read_problems.report, err);
+    if (result == 1 && end_piece(spooling) < 0)
+        result = fail_errno(err, "cannot pack '%s'", show(item->where.name).text);
+    item->piece_count = batch->piece_count - item->piece_first;
+    return result;
+}
+
+/* Forgets the first attempt at a file, with what it reported. */
+static void start_again(struct spooling *spooling, size_t problem_count)
+{
+    struct kept_problems *problems = &spooling->batch->read_problems;
+    while (problems->count > problem_count) {
+        problems->count--;
+        free(problems->list[problems->count].name);
+        free(problems->list[problems->count].what);
+    }
+    spool_rewind(&spooling->batch->spool, spooling->item->spool_at);
+    spooling->is_too_long = false;
+}
+
+/*
+ * Brings a large file into the spool: as one row's content if that is short
+ * enough, deflated if that makes it smaller, else in chunks.
+ */
+static int spool_content(struct packer *packer, struct batch *batch, struct item *item,
+                         struct sqlpack_error *err)
+{
+    struct spooling spooling = {.packer = packer, .batch = batch, .item = item};
+    size_t problem_count = batch->read_problems.count;
+    item->is_spooled = true;
+    item->spool_at = batch->spool.size;
+    uint64_t size = (uint64_t)batch->source.stat.st_size;
+    bool deflates = packer->level > 0 && is_compressible(batch, batch->source.fd);
+    if (batch->source.is_sparse || (!deflates && size > ROW_CONTENT_MAX))
+        return spool_chunks(&spooling, err);
+    int result = spool_row(&spooling, deflates, err);
+    if (result == 1 && deflates && batch->spool.size - item->spool_at >= batch->source.entry.sz) {
+        start_again(&spooling, problem_count);
+        if (size > ROW_CONTENT_MAX)
+            return spool_chunks(&spooling, err);
+        result = spool_row(&spooling, false, err);
+    }
+    if (result < 0 && spooling.is_too_long) {
+        start_again(&spooling, problem_count);
+        return spool_chunks(&spooling, err);
+    }
+    item->stored_bytes = batch->spool.size - item->spool_at;
+    return result;
+}
+
+/* -- one item -- */
+
+/* Whether the file is known by another name already: then its content is not needed. */
+static bool is_known_link(struct packer *packer, const struct stat *stat)
+{
+    if (!S_ISREG(stat->st_mode) || stat->st_nlink < 2)
+        return false;
+    pthread_mutex_lock(&packer->order_mutex);
+    bool is_known = links_find(packer->links, stat) != NULL;
+    pthread_mutex_unlock(&packer->order_mutex);
+    return is_known;
+}
+
+static bool is_own(const struct packer *packer, const struct stat *stat)
+{
+    for (int i = 0; i < 2; i++)
+        if (packer->own[i].st_ino && packer->own[i].st_ino == stat->st_ino &&
+            packer->own[i].st_dev == stat->st_dev)
+            return true;
+    return false;
+}
+
+static int read_content(struct packer *packer, struct batch *batch, struct item *item,
+                        struct sqlpack_error *err)
+{
+    struct source *source = &batch->source;
+    int result = 1;
+    if (source->fd >= 0 && !is_known_link(packer, &source->stat)) {
+        result = spool_content(packer, batch, item, err);
+        if (item->is_chunked && source->entry.sz == 0)
+            item->is_chunked = false; /* it shrank to nothing: an ordinary empty file */
+    }
+    const struct sqlpack_entry *entry = &source->entry;
+    item->entry.sz = entry->sz;
+    item->entry.has_digest = entry->has_digest;
+    memcpy(item->entry.digest, entry->digest, sizeof(entry->digest));
+    if (result == 1 && source->fd < 0 && S_ISREG(entry->mode))
+        store_content(batch, item);
+    return result;
+}
+
+static int read_item(struct packer *packer, struct batch *batch, size_t i,
+                     struct sqlpack_error *err)
+{
+    struct item *item = &batch->items[i];
+    struct source *source = &batch->source;
+    batch->read_problems.position = i;
+    source->content = &batch->content;
+    int result = source_read(&item->where, &packer->source_options, source,
+                             &batch->read_problems.report, err);
+    item->is_too_large = source->is_too_large;
+    if (result != 1)
+        return result;
+    if (is_own(packer, &source->stat)) {
+        report_problem(&batch->read_problems.report,
+                       &(struct sqlpack_problem){.kind = SQLPACK_NOTE,
+                                                 .name = item->where.name,
+                                                 .what = "is the pack itself, left out"});
+        batch->content.size = source->content_at;
+        return 0;
+    }
+    item->entry = source->entry;
+    item->stat = source->stat;
+    result = read_content(packer, batch, item, err);
+    if (result != 1)
+        return result;
+    if (keep_bytes(&batch->extras, source->xattr.data, source->entry.xattr_bytes, &item->xattr_at) <
+            0 ||
+        (source->entry.target && keep_bytes(&batch->extras, source->entry.target,
+                                            source->entry.sz + 1, &item->target_at) < 0))
+        return no_memory(err);
+    item->is_read = true;
+    return 0;
+}
+
+/* Forgets the content of the items placed so far; large buffers are given back. */
+static void empty_buffers(struct batch *batch)
+{
+    batch->content.size = batch->extras.size = batch->heads.size = 0;
+    batch->piece_count = 0;
+    spool_rewind(&batch->spool, 0);
+    if (batch->content.capacity > 4 * BATCH_BYTES)
+        buf_release(&batch->content);
+}
+
+int pack_read(struct packer *packer, struct batch *batch, size_t *ret_end,
+              struct sqlpack_error *err)
+{
+    empty_buffers(batch);
+    size_t end = batch->done;
+    while (end < batch->count && batch->content.size < BATCH_BYTES && batch->spool.size == 0 &&
+           batch->piece_count == 0) {
+        if (read_item(packer, batch, end, err) < 0)
+            return -1;
+        end++;
+    }
+    if (spool_flush(&batch->spool) < 0)
+        return fail_errno(err, "cannot write beside '%s'", show(packer->path).text);
+    if (batch->walk_problems.failed || batch->read_problems.failed)
+        return no_memory(err);
+    *ret_end = end;
+    return 0;
+}
