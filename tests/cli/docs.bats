@@ -8,10 +8,10 @@ commands() {
     sqlpack help --names | cut -f1
 }
 
-# manual_options COMMAND: the options that sqlpack(1) gives under .Ss COMMAND, one spelling a line.
+# manual_options SECTION: the options that sqlpack(1) gives under .Ss SECTION, one spelling a line.
 manual_options() {
-    awk -v command="$1" '
-        /^\.S[hs]/ { inside = $1 == ".Ss" && $2 == command && NF == 2 }
+    awk -v section=".Ss $1" '
+        /^\.S[hs]/ { inside = $0 == section }
         inside && $1 == ".It" {
             for (i = 2; i <= NF; i++)
                 if ($i == "Fl" || $i ~ /^-/) { word = $i == "Fl" ? $(i + 1) : $i; print "-" word }
@@ -25,7 +25,7 @@ manual_options() {
 
 @test "docs: options are the same in the program and in sqlpack(1)" {
     local command common
-    common=$(manual_options common)
+    common=$(manual_options 'common options')
     for command in $(commands); do
         diff -u --label "$command in the manual" --label "$command in the program" \
             <(printf '%s\n%s\n' "$common" "$(manual_options "$command")" | grep . | sort -u) \
@@ -36,7 +36,7 @@ manual_options() {
 @test "docs: the common options of sqlpack(1) exist somewhere" {
     local option
     for command in $(commands); do sqlpack "$command" --list-options | cut -f1; done | sort -u >all
-    for option in $(manual_options common); do
+    for option in $(manual_options 'common options'); do
         grep -qxe "$option" all || { echo "no command has $option" >&2 && return 1; }
     done
 }
@@ -44,9 +44,9 @@ manual_options() {
 @test "docs: sqlpack(1) tells the usage of every command as the program does" {
     local command usage
     for command in $(commands); do
-        usage=$(sqlpack "$command" --help | sed -n '1s/^usage: sqlpack [a-z]* \[OPTION...\] *//p')
-        grep -qxF ".\\\" usage: $command $usage" "$ROOT/man/sqlpack.1" ||
-            { echo "sqlpack.1 lacks: .\\\" usage: $command $usage" >&2 && return 1; }
+        usage=$(sqlpack "$command" --help | sed -n '1s/^usage: //p')
+        grep -qxF ".Dl $usage" "$ROOT/man/sqlpack.1" ||
+            { echo "sqlpack.1 lacks: .Dl $usage" >&2 && return 1; }
     done
 }
 
