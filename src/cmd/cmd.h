@@ -9,7 +9,6 @@
 #define COMMANDS(X) \
     X(pack)         \
     X(unpack)       \
-    X(unpack)       \
     X(verify)       \
     X(digest)       \
     X(help)

@@ -97,7 +97,7 @@ const struct command cmd_digest = {
     .arguments = "PATH",
     .summary = "print the root digest of a folder or a pack",
     .details =
-        "Equal digests mean equal trees: the digest of a folder, of its pack and of what was\n"
-        "unpacked from it are the same. PATH is a folder or a pack.\n",
+        "Equal digests mean equal trees: the digest of a folder, of its pack and of what\n"
+        "was unpacked from it are the same. PATH is a folder or a pack.\n",
     .run = run,
 };

@@ -162,7 +162,8 @@ manual_programs() {
     done
     mkdir thumbs
     echo hello >thumbs/a.txt
-    export LD_LIBRARY_PATH=$BUILD
+    ln -s "$BUILD/libsqlpack.so" "$(readelf -d example1 | sed -n 's/.*NEEDED.*\[\(libsqlpack.*\)\]/\1/p')"
+    export LD_LIBRARY_PATH=$PWD
     run_ok ./example2
     [[ $output == *" bytes on disk became "*", with 0 losses" ]]
     run_ok ./example1 thumbs.db a.txt

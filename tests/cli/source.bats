@@ -3,9 +3,9 @@
 
 load helper
 
-# finds_nothing PATTERN FILE...: no line matches; a missing file is a failure, not a success.
+# finds_nothing [-v] PATTERN FILE...: no line matches; a missing file is a failure, no success.
 finds_nothing() {
-    run grep -nE -e "$@"
+    run grep -nE "$@"
     [ "$status" -eq 1 ] || { printf '%s\n' "$output" >&2 && return 1; }
 }
 
