@@ -51,7 +51,7 @@ void codec_free(struct codec *codec)
  * average, with a deviation of about n/11; text has more than ten times as much.
  */
 #define PROBE_SLICE  ((size_t)256)
-#define PROBE_SLICES ((size_t)8)
+#define PROBE_SLICES ((size_t)4)
 
 static bool looks_random(const unsigned char *data, size_t size)
 {

@@ -6,10 +6,17 @@
 #define XXH_INLINE_ALL /* rows are short: the call would cost as much as the hash */
 #include <xxhash.h>
 
+#include "lib/hash_wide.h"
 #include "lib/internal.h"
 
 void hash_digest(const void *data, size_t size, uint8_t ret_digest[SQLPACK_DIGEST_BYTES])
 {
+#if defined(__x86_64__)
+    if (size > 240 && __builtin_cpu_supports("avx2")) { /* up to 240 bytes XXH3 has no loop */
+        hash_wide(data, size, ret_digest);
+        return;
+    }
+#endif
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits(data, size));
     memcpy(ret_digest, canonical.digest, SQLPACK_DIGEST_BYTES);

@@ -416,8 +416,11 @@ void page_end(struct page *page, uint32_t right_child);          /* writes the h
 /* -- record.c: a row as SQLite's record format has it ------------------------------------------- */
 
 /* Values are added in the order of the columns, then the record is made. */
+#define RECORD_COLUMNS_MAX 16
 struct record {
-    struct buf types, values;
+    unsigned char types[RECORD_COLUMNS_MAX * PAGE_VARINT_MAX];
+    size_t type_bytes;
+    struct buf values;
     bool failed; /* out of memory */
 };
 void record_begin(struct record *record);

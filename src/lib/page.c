@@ -16,6 +16,10 @@ unsigned page_varint_bytes(uint64_t value)
 
 unsigned char *page_put_varint(unsigned char *at, uint64_t value)
 {
+    if (value < 0x80) {
+        *at = (unsigned char)value;
+        return at + 1;
+    }
     unsigned bytes = page_varint_bytes(value);
     unsigned last = bytes - 1;
     if (bytes == PAGE_VARINT_MAX) { /* the ninth byte has eight bits */

@@ -4,16 +4,15 @@
 
 void record_begin(struct record *record)
 {
-    record->types.size = record->values.size = 0;
+    record->type_bytes = 0;
+    record->values.size = 0;
     record->failed = false;
 }
 
 static void add_type(struct record *record, uint64_t type)
 {
-    unsigned char bytes[PAGE_VARINT_MAX];
-    size_t size = (size_t)(page_put_varint(bytes, type) - bytes);
-    if (buf_append(&record->types, bytes, size) < 0)
-        record->failed = true;
+    unsigned char *at = record->types + record->type_bytes;
+    record->type_bytes = (size_t)(page_put_varint(at, type) - record->types);
 }
 
 static void add_value(struct record *record, const void *data, size_t size)
@@ -29,11 +28,12 @@ void record_null(struct record *record)
 
 static void add_int(struct record *record, int64_t value, unsigned type, unsigned bytes)
 {
-    unsigned char big_endian[8];
-    for (unsigned i = 0; i < bytes; i++)
-        big_endian[i] = (unsigned char)((uint64_t)value >> (8 * (bytes - 1 - i)));
+    uint64_t big_endian = __builtin_bswap64((uint64_t)value << (8 * (8 - bytes)));
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    big_endian = (uint64_t)value << (8 * (8 - bytes));
+#endif
     add_type(record, type);
-    add_value(record, big_endian, bytes);
+    add_value(record, &big_endian, bytes);
 }
 
 void record_int(struct record *record, int64_t value)
@@ -81,18 +81,17 @@ int record_end(struct record *record, struct buf *out)
 {
     unsigned char head[PAGE_VARINT_MAX];
     /* the header's length counts itself */
-    uint64_t header = record->types.size + 1;
+    uint64_t header = record->type_bytes + 1;
     if (page_varint_bytes(header) > 1)
-        header = record->types.size + page_varint_bytes(header);
+        header = record->type_bytes + page_varint_bytes(header);
     size_t head_bytes = (size_t)(page_put_varint(head, header) - head);
     if (record->failed || buf_append(out, head, head_bytes) < 0 ||
-        buf_append(out, record->types.data, record->types.size) < 0)
+        buf_append(out, record->types, record->type_bytes) < 0)
         return -1;
     return buf_append(out, record->values.data, record->values.size);
 }
 
 void record_release(struct record *record)
 {
-    buf_release(&record->types);
     buf_release(&record->values);
 }
