@@ -85,7 +85,7 @@ static void print_verdict(struct out *out, const struct request *request,
         snprintf(text, sizeof(text), "%s found", text_count(result->difference_count).text);
     else if (loss_count)
         snprintf(text, sizeof(text), "none found, but not everything could be read");
-    else if (request->options.quick || request->options.sample_percent > 0)
+    else if (request->options.quick || request->options.sample_percent < 100)
         snprintf(text, sizeof(text), "none found in what was read");
     else
         snprintf(text, sizeof(text), "none: all %s entries %s",
@@ -136,11 +136,13 @@ static int verify(struct request *request, struct notice *notice, const char *pa
 
 static int run(const struct command *self, int argc, char **argv)
 {
-    struct request request = {0};
+    struct request request = {.options.sample_percent = 100};
     int status;
     int first = parse(self, &request, argc, argv, &status);
     if (first < 0)
         return status;
+    if (request.options.sample_percent <= 0)
+        return notice_usage(self, "--sample takes more than 0%%; --quick reads no content");
     struct notice notice;
     notice_begin(&notice, self, &request.common);
     notice.pack = argv[first];

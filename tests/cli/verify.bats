@@ -35,10 +35,11 @@ offset_of() {
 
 @test "verify: a sound pack, alone and with its tree" {
     pack_tree
+    count=$(find tree -mindepth 1 -printf x | wc -c)
     run_ok sqlpack verify p.db
-    [[ $output == *"none: all 22 entries are as they were packed"* ]]
+    [[ $output == *"none: all $count entries are as they were packed"* ]]
     run_ok sqlpack verify p.db tree
-    [[ $output == *"none: all 22 entries are as in the folder"* ]]
+    [[ $output == *"none: all $count entries are as in the folder"* ]]
     run_ok sqlpack verify -q p.db tree
     [ -z "$output" ]
 }
@@ -192,6 +193,7 @@ offset_of() {
     # ctime is never compared: a mode that goes and comes back is no change
     chmod 000 tree/shut
     sqlpack pack -q -f tree p.db
+    chmod 711 "$BATS_RUN_TMPDIR" # SQLite opens by absolute paths
     run_fails 1 as_nobody sqlpack verify p.db tree
     [ "$stderr" = "sqlpack verify: 'shut': cannot be read: Permission denied" ]
 }
@@ -293,8 +295,8 @@ offset_of() {
 
 @test "verify: unsafe and double names are named" {
     sqlite3 p.db "CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB);
-        INSERT INTO sqlar VALUES('../up', 33188, 1, 1, 'x'), ('a', 33188, 1, 1, 'x'),
-            ('./a', 33188, 1, 1, 'y')"
+        INSERT INTO sqlar VALUES('../up', 33188, 1, 1, x'78'), ('a', 33188, 1, 1, x'78'),
+            ('./a', 33188, 1, 1, x'79')"
     run_fails 1 sqlpack verify p.db
     [[ $stderr == *"'../up': name-refused: "* ]]
     [ "$(grep -c name-refused <<<"$stderr")" = 2 ]
