@@ -11,7 +11,7 @@
 
 #define WORDS      4096
 #define WORD_BYTES 12
-#define FILE_BYTES (16 * 1024)
+#define FILE_BYTES 16384
 
 struct maker {
     uint64_t state; /* of the random numbers */
@@ -132,32 +132,38 @@ static int make_tree(struct maker *maker, const struct kind *kind, unsigned coun
     return 0;
 }
 
-int main(int argc, char **argv)
+static const struct kind *find_kind(const char *name)
 {
     static const struct kind kinds[] = {
         {"K", 100000, 0, fill_random},
         {"T", 200000, 400, fill_text},
         {"M", 1000000, 1000, fill_tiny},
     };
-    const struct kind *kind = NULL;
-    for (size_t i = 0; argc >= 3 && i < sizeof(kinds) / sizeof(kinds[0]); i++)
-        if (strcmp(kinds[i].name, argv[1]) == 0)
-            kind = &kinds[i];
-    if (!kind || argc > 4) {
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
+        if (strcmp(kinds[i].name, name) == 0)
+            return &kinds[i];
+    return NULL;
+}
+
+int main(int argc, char **argv)
+{
+    const struct kind *kind = argc == 3 || argc == 4 ? find_kind(argv[1]) : NULL;
+    if (!kind) {
         fprintf(stderr, "usage: maketree K|T|M DIR [FILES]\n");
         return 2;
     }
     unsigned count = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : kind->file_count;
     struct maker *maker = calloc(1, sizeof(*maker));
-    int root = mkdir(argv[2], 0755) < 0 ? -1 : open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (!maker || root < 0) {
-        fail("create", argv[2]);
+    if (!maker) {
+        fail("make", argv[2]);
         return 3;
     }
     maker->state = 1;
     make_words(maker);
-    int result = make_tree(maker, kind, count, root);
-    close(root);
+    int root = mkdir(argv[2], 0755) < 0 ? -1 : open(argv[2], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    int result = root < 0 ? fail("create", argv[2]) : make_tree(maker, kind, count, root);
+    if (root >= 0)
+        close(root);
     free(maker);
     return result < 0 ? 3 : 0;
 }
