@@ -9,6 +9,9 @@
 #define COMMANDS(X) \
     X(pack)         \
     X(unpack)       \
+    X(ls)           \
+    X(cat)          \
+    X(info)         \
     X(verify)       \
     X(digest)       \
     X(help)

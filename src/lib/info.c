@@ -154,9 +154,9 @@ static int count_all(struct sqlpack *pack, struct sqlpack_summary *summary,
 {
     struct reader_rows *rows;
     struct reader_row row;
-    summary->file_count = summary->symlink_count = summary->special_count = 0;
-    summary->hard_link_count = summary->content_bytes = summary->stored_bytes = 0;
-    summary->folder_count = 1; /* the root has no row */
+    summary->file_count = summary->folder_count = summary->symlink_count = 0;
+    summary->special_count = summary->hard_link_count = 0;
+    summary->content_bytes = summary->stored_bytes = 0;
     if (reader_rows_open(pack, (struct id_range){INT64_MIN, INT64_MAX}, false, &rows, err) < 0)
         return -1;
     int stepped;

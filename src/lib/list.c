@@ -105,13 +105,14 @@ static int find_stat(struct sqlpack_list *list, int64_t id, sqlite3_stmt **ret_s
  */
 
 /* Fills an entry without a look at sqlar, whose rows stand among the content. Returns 1, or 0
- * where sqlar must tell: symlinks, hard links, rows of other programs. */
+ * where sqlar must tell: symlinks, hard links, rows of other programs (no seal is over a name
+ * that had to be made normal). */
 static int fill_from_stat(struct sqlpack_list *list, int64_t id, const char *name,
                           struct sqlpack_entry *entry, struct sqlpack_error *err)
 {
     sqlite3_stmt *statement;
     bool is_found, is_sealed;
-    if (!list->pack->is_own || !path_is_safe(name, strlen(name)))
+    if (!list->pack->is_own)
         return 0;
     if (find_stat(list, id, &statement, &is_found, err) < 0)
         return -1;
