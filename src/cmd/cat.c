@@ -103,9 +103,8 @@ const struct command cmd_cat = {
     .name = "cat",
     .arguments = "PACK [PATH...]",
     .summary = "write the contents of files in a pack to standard output",
-    .details =
-        "Contents come in the order of the names, checked against their digests. A folder or\n"
-        "a missing name is told, the rest is written, and the exit status is 1. Of a\n"
-        "symlink, its target is written.\n",
+    .details = "Contents come in the order of the names, checked against their digests. A\n"
+               "folder or a missing name is told, the rest is written, the exit status is 1.\n"
+               "Of a symlink, its target is written.\n",
     .run = run,
 };

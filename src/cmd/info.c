@@ -152,7 +152,6 @@ const struct command cmd_info = {
     .name = "info",
     .arguments = "PACK",
     .summary = "tell what a pack holds and how its space is used",
-    .details =
-        "Losses are what could not be packed or changed while it was; -v shows all of them.\n",
+    .details = "Losses are what could not be packed, or changed meanwhile; -v shows all of them.\n",
     .run = run,
 };
