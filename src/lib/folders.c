@@ -60,6 +60,8 @@ static int apply(struct finish *finish, const struct sqlpack_entry *entry,
                     show(other).text);
     struct meta_plan plan = meta_plan(policy, entry);
     plan.sets_mode = true;
+    if (plan.sets_attrs && policy->is_merge)
+        (void)fchmod(fd, plan.mode | 0700); /* one that was there may be read-only */
     meta_apply(policy, &(struct subject){.fd = fd}, entry, &plan);
     return 0;
 }

@@ -13,7 +13,6 @@
 
 #define SET_ID_BITS (S_ISUID | S_ISGID)
 #define UNKNOWN_ID  UINT32_MAX
-#define CAPABILITY  "security.capability"
 
 void policy_loss(struct policy *policy, const char *name, int os_errno, const char *format, ...)
 {
@@ -102,22 +101,34 @@ static int set_attr(const struct subject *subject, const struct attr *attr)
     return lsetxattr(path, attr->name, attr->value, attr->size, 0);
 }
 
-/* Sets the capability alone, which comes after the mode, or all but that. */
+/*
+ * Attributes are set in this order: most of them while the mode still allows to
+ * write; ACLs, which change the mode; and, once the mode is set, the capability,
+ * which any of that would take away.
+ */
+enum attr_turn { TURN_MOST, TURN_ACL, TURN_CAPABILITY };
+
+static enum attr_turn turn_of(const char *name)
+{
+    if (has_prefix(name, "system.posix_acl_"))
+        return TURN_ACL;
+    return strcmp(name, "security.capability") == 0 ? TURN_CAPABILITY : TURN_MOST;
+}
+
 static void set_attrs(struct policy *policy, const struct subject *subject,
-                      const struct sqlpack_entry *entry, bool capability)
+                      const struct sqlpack_entry *entry, enum attr_turn turn)
 {
     struct attr attr;
     size_t at = 0;
     int more;
     while ((more = attr_next(entry->xattr, entry->xattr_bytes, &at, &attr)) > 0) {
-        if ((strcmp(attr.name, CAPABILITY) == 0) != capability ||
-            is_left_out(policy, entry->name, &attr))
+        if (turn_of(attr.name) != turn || is_left_out(policy, entry->name, &attr))
             continue;
         if (set_attr(subject, &attr) < 0)
             policy_loss(policy, entry->name, errno, "attribute '%s' cannot be set",
                         show(attr.name).text);
     }
-    if (more < 0 && !capability)
+    if (more < 0 && turn == TURN_MOST)
         policy_loss(policy, entry->name, 0, "its attributes are malformed");
 }
 
@@ -186,12 +197,14 @@ void meta_apply(struct policy *policy, const struct subject *subject,
                 const struct sqlpack_entry *entry, const struct meta_plan *plan)
 {
     mode_t mode = apply_owner(policy, subject, entry, plan);
-    if (plan->sets_attrs)
-        set_attrs(policy, subject, entry, false);
+    if (plan->sets_attrs) {
+        set_attrs(policy, subject, entry, TURN_MOST);
+        set_attrs(policy, subject, entry, TURN_ACL);
+    }
     if (plan->sets_mode && !S_ISLNK(entry->mode) && set_mode(subject, mode) < 0)
         policy_loss(policy, entry->name, errno, "its mode cannot be set");
     if (plan->sets_attrs)
-        set_attrs(policy, subject, entry, true);
+        set_attrs(policy, subject, entry, TURN_CAPABILITY);
     apply_times(policy, subject, entry);
 }
 
