@@ -37,17 +37,31 @@ static void on_signal(int number)
     stop_signal = number;
 }
 
+static const struct {
+    int number;
+    const char *name;
+} signals[] = {{SIGINT, "SIGINT"}, {SIGTERM, "SIGTERM"}, {SIGHUP, "SIGHUP"}};
+
+#define SIGNAL_COUNT (sizeof(signals) / sizeof(signals[0]))
+
 static void catch_signals(void)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    for (size_t i = 0; i < SIGNAL_COUNT; i++) {
         struct sigaction old;
         struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
         sigemptyset(&action.sa_mask);
         /* nohup and shells' background jobs ignore some of them: leave that so */
-        if (sigaction(numbers[i], NULL, &old) == 0 && old.sa_handler != SIG_IGN)
-            sigaction(numbers[i], &action, NULL);
+        if (sigaction(signals[i].number, NULL, &old) == 0 && old.sa_handler != SIG_IGN)
+            sigaction(signals[i].number, &action, NULL);
     }
+}
+
+static const char *signal_name(void)
+{
+    for (size_t i = 0; i < SIGNAL_COUNT; i++)
+        if (signals[i].number == stop_signal)
+            return signals[i].name;
+    return "a signal";
 }
 
 struct notice_name notice_name(const char *name)
@@ -200,6 +214,10 @@ static void print_hint(const struct notice *notice, const struct sqlpack_error *
 int notice_error(struct notice *notice, const struct sqlpack_error *err)
 {
     clear_line(notice);
+    if (err->status == SQLPACK_CANCELLED && stop_signal) {
+        fprintf(stderr, "sqlpack %s: stopped by %s\n", notice->command->name, signal_name());
+        return exit_status_of(err->status);
+    }
     fprintf(stderr, "sqlpack %s: %s\n", notice->command->name, err->message);
     print_hint(notice, err);
     return exit_status_of(err->status);

@@ -95,20 +95,27 @@ manual_options() {
 @test "docs: zsh completes commands, options, values" {
     need zsh
     zsh -fc 'zmodload zsh/zpty' 2>/dev/null || skip "zsh has no zpty here"
+    cat >init.zsh <<'ZSH'
+PS1= fpath=($ROOT/completions $fpath)
+autoload -Uz compinit && compinit -u -D
+bindkey '^I' complete-word
+tell() { zle -I; print -r -- "made:$BUFFER."; BUFFER= }
+zle -N tell && bindkey '^X' tell
+zle-line-init() { print ready }
+zle -N zle-line-init
+ZSH
     cat >complete.zsh <<'ZSH'
 # complete.zsh LINE: what stands on the line after a tab
 zmodload zsh/zpty
 zpty shell zsh -f -i
-zpty -w shell "PS1=; fpath=(${(q)ROOT}/completions \$fpath); autoload -Uz compinit; compinit -u -D; print rea''dy"
-while zpty -r shell line; do [[ $line == ready* ]] && break; done
-zpty -n -w shell $1$'\t'
-sleep 0.3
-zpty -n -w shell $'\C-aprint -r -- made: \n'
-while zpty -r shell line; do [[ $line == made:* ]] && print -r -- ${${line#made: }%%[[:space:]]#} && break; done
+zpty -w shell 'source ./init.zsh'
+while zpty -r shell line; do [[ $line == *ready* ]] && break; done
+zpty -n -w shell $1$'\t\C-x'
+while zpty -r shell line; do [[ $line == *made:* ]] && print -r -- ${${line#*made:}%%[[:space:]]#.*} && break; done
 ZSH
     completes() { # WANT LINE
         local got
-        got=$(ROOT=$ROOT timeout 20 zsh -f -o extendedglob complete.zsh "$2")
+        got=$(ROOT=$ROOT timeout 60 zsh -f -o extendedglob complete.zsh "$2")
         [ "$got" = "$1" ] || { echo "'$2': $got" >&2 && return 1; }
     }
     completes 'sqlpack verify' 'sqlpack ver'
@@ -139,10 +146,10 @@ manual_prototypes() {
 
 @test "docs: sqlpack(3) explains every constant of the header" {
     local name
-    for name in $(grep -oE '\bSQLPACK_[A-Z_]+' "$ROOT/src/sqlpack.h" | sort -u |
-        grep -vxE 'SQLPACK_(H|API|CHECK)'); do
+    while read -r name; do
         grep -qE "\b$name\b" "$ROOT/man/sqlpack.3" || { echo "no $name" >&2 && return 1; }
-    done
+    done < <(grep -oE '\bSQLPACK_[A-Z_]+' "$ROOT/src/sqlpack.h" | sort -u |
+        grep -vxE 'SQLPACK_(H|API|CHECK)')
 }
 
 # manual_programs PAGE: the C programs in it, as example1.c, example2.c ...

@@ -39,7 +39,9 @@ commands() {
 
 @test "help: a summary is one line without a full stop" {
     run_ok sqlpack help --names
-    [ -z "$(grep -vP '^[a-z]+\t[a-z][^\t]*[^.]$' <<<"$output")" ]
+    [ -n "$output" ]
+    run grep -vP '^[a-z]+\t[a-z][^\t]*[^.]$' <<<"$output"
+    [ "$status" -eq 1 ]
 }
 
 @test "help: the version" {
