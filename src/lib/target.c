@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/xattr.h>
 
@@ -168,18 +169,67 @@ static int open_parent(struct target *target, const char *dir, struct sqlpack_er
     return 0;
 }
 
+/*
+ * Makes the hidden folder and locks it, which tells other runs that it is in use.
+ * Returns 0; 1 where another name must be tried; -1 with errno.
+ */
+static int try_hidden(struct target *target)
+{
+    if (file_hidden_name(target->hidden) < 0)
+        return -1;
+    if (mkdirat(target->parent, target->hidden, 0700) < 0) {
+        target->hidden[0] = '\0';
+        return errno == EEXIST ? 1 : -1;
+    }
+    target->fd = openat(target->parent, target->hidden, READ_FOLDER | O_NOFOLLOW);
+    if (target->fd < 0)
+        return -1;
+    if (flock(target->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return 0; /* without locks, nobody takes it for left over either */
+    close(target->fd);
+    target->fd = -1;
+    return 1; /* another run is about to remove it as left over */
+}
+
 static int make_hidden(struct target *target)
 {
-    for (int attempt = 0; attempt < 100; attempt++) {
-        if (file_hidden_name(target->hidden) < 0)
-            break;
-        if (mkdirat(target->parent, target->hidden, 0700) == 0)
-            return 0;
-        if (errno != EEXIST)
-            break;
-    }
-    target->hidden[0] = '\0';
-    return -1;
+    int code = 1;
+    for (int attempt = 0; code > 0 && attempt < 100; attempt++)
+        code = try_hidden(target);
+    return code == 0 ? 0 : -1;
+}
+
+static bool is_hidden_name(const char *name)
+{
+    static const char prefix[] = ".sqlpack-";
+    size_t size = sizeof(prefix) - 1;
+    return strncmp(name, prefix, size) == 0 && strlen(name) == size + 8 &&
+           strspn(name + size, "0123456789abcdef") == 8;
+}
+
+/* Removes a hidden folder that no run holds any more. */
+static void remove_left_over(int parent, const char *name)
+{
+    struct stat stat, now;
+    auto_close int fd = openat(parent, name, READ_FOLDER | O_NOFOLLOW);
+    if (fd < 0 || fstat(fd, &stat) < 0 || stat.st_uid != geteuid() ||
+        flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return;
+    if (fstatat(parent, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || now.st_ino != stat.st_ino ||
+        now.st_dev != stat.st_dev)
+        return; /* it was published, or removed by another run */
+    if (target_clear(fd) == 0)
+        unlinkat(parent, name, AT_REMOVEDIR);
+}
+
+/* A run that was killed leaves its hidden folder behind. */
+static void remove_all_left_over(int parent)
+{
+    auto_closedir DIR *dir = open_names(parent, ".");
+    const struct dirent *item;
+    while (dir && (item = next_name(dir)) != NULL)
+        if (is_hidden_name(item->d_name))
+            remove_left_over(parent, item->d_name);
 }
 
 /* What it holds shall have nothing from the folder above: no ACL, no set-gid bit, no group. */
@@ -195,12 +245,12 @@ static int make_new(struct target *target, const char *dir, struct sqlpack_error
 {
     if (open_parent(target, dir, err) < 0)
         return -1;
-    if (make_hidden(target) < 0)
-        return fail_errno(err, "cannot create a folder beside '%s'", show(dir).text);
+    remove_all_left_over(target->parent);
     target->is_ours = true;
     target->was_empty = true;
-    target->fd = openat(target->parent, target->hidden, READ_FOLDER | O_NOFOLLOW);
-    if (target->fd < 0 || make_private(target) < 0)
+    if (make_hidden(target) < 0)
+        return fail_errno(err, "cannot create a folder beside '%s'", show(dir).text);
+    if (make_private(target) < 0)
         return fail_errno(err, "cannot open the new folder beside '%s'", show(dir).text);
     return 0;
 }

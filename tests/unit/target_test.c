@@ -225,6 +225,30 @@ static void test_target_race(void)
     close(folder);
 }
 
+static void test_left_over(void)
+{
+    struct sqlpack_error err;
+    struct target target, other;
+    char path[256];
+    int folder = new_folder("left");
+    need(mkdirat(folder, ".sqlpack-0123abcd", 0700) == 0);
+    need(mkdirat(folder, ".sqlpack-0123abcd/a", 0) == 0);
+    need(mkdirat(folder, ".sqlpack-mine", 0700) == 0);
+    new_file(folder, ".sqlpack-00000000", "x");
+    snprintf(path, sizeof(path), "%s/left/one", scratch);
+    need(target_open(&target, path, false, false, &err) == 0);
+    ok(!exists(folder, ".sqlpack-0123abcd"), "what a killed run left is removed");
+    ok(exists(folder, ".sqlpack-mine") && exists(folder, ".sqlpack-00000000"),
+       "but not what only looks like it");
+    snprintf(path, sizeof(path), "%s/left/two", scratch);
+    need(target_open(&other, path, false, false, &err) == 0);
+    is_int(target_publish(&target, false, &err), 0, "nor what another run is filling");
+    target_release(&target);
+    target_release(&other);
+    is_int(count_names(folder), 3, "both are done");
+    close(folder);
+}
+
 static void test_folds(void)
 {
     int folder = new_folder("folds");
@@ -342,6 +366,7 @@ int main(void)
     test_clear();
     test_target();
     test_target_race();
+    test_left_over();
     test_folds();
     test_selection();
     test_sandbox();
