@@ -173,10 +173,14 @@ static void json_close(struct out *out, char bracket)
 
 /* -- text --------------------------------------------------------------------------------- */
 
+/* How a table's column is set. The letter stands before the label that is kept. */
+enum align { LEFT = 'l', RIGHT = 'r' };
+
 /* Keeps a label and a value until the record or the table ends and all widths are known. */
-static void keep(struct out *out, const char *label, const char *value)
+static void keep(struct out *out, enum align align, const char *label, const char *value)
 {
-    if (buf_append(&out->cells, label, strlen(label) + 1) < 0 ||
+    if (buf_append_char(&out->cells, (char)align) < 0 ||
+        buf_append(&out->cells, label, strlen(label) + 1) < 0 ||
         buf_append(&out->cells, value, strlen(value) + 1) < 0)
         out->is_out_of_memory = true;
 }
@@ -192,9 +196,9 @@ static void flush_record(struct out *out)
     size_t width = 0;
     const char *end = out->cells.data + out->cells.size;
     for (const char *at = out->cells.data; at < end; at = next_cell(next_cell(at)))
-        width = strlen(at) > width ? strlen(at) : width;
+        width = strlen(at + 1) > width ? strlen(at + 1) : width;
     for (const char *at = out->cells.data; at < end; at = next_cell(next_cell(at)))
-        fprintf(out->file, "%-*s%s\n", (int)(width + GAP), at, next_cell(at));
+        fprintf(out->file, "%-*s%s\n", (int)(width + GAP), at + 1, next_cell(at));
     out->cells.size = 0;
 }
 
@@ -207,32 +211,48 @@ static size_t column_width(const struct out *out, size_t column)
     for (const char *at = out->cells.data; at < end; at = next_cell(next_cell(at)), index++) {
         if (index % out->columns != column)
             continue;
-        width = strlen(at) > width ? strlen(at) : width;
+        width = strlen(at + 1) > width ? strlen(at + 1) : width;
         width = strlen(next_cell(at)) > width ? strlen(next_cell(at)) : width;
     }
     return width;
 }
 
-static void print_cell(const struct out *out, size_t index, const char *text)
+/* Adds a cell's text to a line, as wide as its column. */
+static int set_cell(struct buf *line, enum align align, size_t width, const char *text)
 {
-    size_t column = index % out->columns;
-    bool is_last = column + 1 == out->columns;
-    if (*text || !is_last)
-        fprintf(out->file, "%*s", (int)(column_width(out, column) + GAP), text);
-    if (is_last)
-        fputc('\n', out->file);
+    size_t size = strlen(text);
+    size_t gap = GAP + (align == RIGHT ? width - size : 0);
+    size_t behind = align == LEFT ? width - size : 0;
+    if (buf_reserve(line, gap + size + behind) < 0)
+        return -1;
+    memset(line->data + line->size, ' ', gap + size + behind);
+    memcpy(line->data + line->size + gap, text, size);
+    line->size += gap + size + behind;
+    return 0;
+}
+
+/* Prints a line of a table, its labels or its values; `at` is the first cell. Returns the next. */
+static const char *print_line(struct out *out, const char *at, const char *end, bool is_head)
+{
+    auto_release(buf_release) struct buf line = {0};
+    for (size_t i = 0; i < out->columns && at < end; i++, at = next_cell(next_cell(at)))
+        if (set_cell(&line, *at == LEFT ? LEFT : RIGHT, column_width(out, i),
+                     is_head ? at + 1 : next_cell(at)) < 0)
+            out->is_out_of_memory = true;
+    while (line.size > 0 && line.data[line.size - 1] == ' ')
+        line.size--;
+    write_bytes(out, line.data, line.size);
+    write_char(out, '\n');
+    return at;
 }
 
 /* Prints the kept fields as a table, with the labels as its head. */
 static void flush_table(struct out *out)
 {
     const char *end = out->cells.data + out->cells.size;
-    const char *at = out->cells.data;
-    for (size_t i = 0; at < end && i < out->columns; i++, at = next_cell(next_cell(at)))
-        print_cell(out, i, at);
-    at = out->cells.data;
-    for (size_t i = 0; at < end; i++, at = next_cell(next_cell(at)))
-        print_cell(out, i, next_cell(at));
+    print_line(out, out->cells.data, end, true);
+    for (const char *at = out->cells.data; at < end;)
+        at = print_line(out, at, end, false);
     out->cells.size = 0;
 }
 
@@ -262,7 +282,7 @@ static void field(struct out *out, const char *key, const char *json, const char
         json_key(out, key, "");
         write_text(out, json);
     } else if (!out->json && label) {
-        keep(out, label, text);
+        keep(out, RIGHT, label, text);
     }
 }
 
@@ -272,7 +292,7 @@ void out_text(struct out *out, const char *key, const char *label, const char *t
         json_key(out, key, "");
         json_string(out, text);
     } else if (!out->json && label) {
-        keep(out, label, text);
+        keep(out, LEFT, label, text);
     }
 }
 
@@ -289,7 +309,7 @@ void out_name(struct out *out, const char *key, const char *label, const char *n
         if (path_escape(&shown, name) < 0 || buf_terminate(&shown) < 0)
             out->is_out_of_memory = true;
         else
-            keep(out, label, shown.data);
+            keep(out, LEFT, label, shown.data);
     }
 }
 
@@ -304,7 +324,7 @@ void out_number(struct out *out, const char *key, const char *label, int64_t num
         json_key(out, key, "");
         json_signed(out, number);
     } else if (!out->json && label) {
-        keep(out, label, text_number(number).text);
+        keep(out, RIGHT, label, text_number(number).text);
     }
 }
 
@@ -316,7 +336,7 @@ static void unsigned_field(struct out *out, const char *key, uint64_t number, co
         json_key(out, key, "");
         json_unsigned(out, number);
     } else if (!out->json && label) {
-        keep(out, label, text);
+        keep(out, RIGHT, label, text);
     }
 }
 
@@ -343,7 +363,7 @@ void out_percent(struct out *out, const char *key, const char *label, double per
     if (out->json)
         out_real(out, key, label, percent, 2);
     else if (label)
-        keep(out, label, text_percent(percent).text);
+        keep(out, RIGHT, label, text_percent(percent).text);
 }
 
 void out_digest(struct out *out, const char *key, const char *label, const void *bytes, size_t size)
@@ -371,7 +391,7 @@ void out_time(struct out *out, const char *key, const char *label, int64_t secon
         json_key(out, key, "_ns");
         json_unsigned(out, nanoseconds);
     } else if (!out->json && label) {
-        keep(out, label, text_time(seconds).text);
+        keep(out, RIGHT, label, text_time(seconds).text);
     }
 }
 

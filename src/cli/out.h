@@ -60,7 +60,8 @@ void out_time(struct out *out, const char *key, const char *label, int64_t secon
  */
 void out_name(struct out *out, const char *key, const char *label, const char *name);
 
-/* A list of records inside a record: an array of objects in JSON, a table in text. */
+/* A list of records inside a record: an array of objects in JSON, a table in text. Every row has
+ * the same fields; texts and names are set left, all else right. */
 void out_table_begin(struct out *out, const char *key, const char *label);
 void out_row_begin(struct out *out);
 void out_row_end(struct out *out);

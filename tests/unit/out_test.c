@@ -80,6 +80,7 @@ static void fill_table(struct out *out)
     for (uint64_t i = 1; i <= 2; i++) {
         out_row_begin(out);
         out_bytes(out, "page_bytes", "page size", 512 * i);
+        out_name(out, "name", "name", i == 2 ? "long one" : "a");
         out_text(out, "note", "", i == 2 ? "chosen" : "");
         out_row_end(out);
     }
@@ -95,19 +96,19 @@ static void writes_tables(void)
     fill_table(&capture.out);
     fill_table(&capture.out);
     capture_end(&capture,
-                "{\"n\":2,\"choices\":[{\"page_bytes\":512,\"note\":\"\"},"
-                "{\"page_bytes\":1024,\"note\":\"chosen\"}],\"last\":true}\n"
-                "{\"n\":2,\"choices\":[{\"page_bytes\":512,\"note\":\"\"},"
-                "{\"page_bytes\":1024,\"note\":\"chosen\"}],\"last\":true}\n",
+                "{\"n\":2,\"choices\":[{\"page_bytes\":512,\"name\":\"a\",\"note\":\"\"},"
+                "{\"page_bytes\":1024,\"name\":\"long one\",\"note\":\"chosen\"}],\"last\":true}\n"
+                "{\"n\":2,\"choices\":[{\"page_bytes\":512,\"name\":\"a\",\"note\":\"\"},"
+                "{\"page_bytes\":1024,\"name\":\"long one\",\"note\":\"chosen\"}],\"last\":true}\n",
                 "tables in JSON, one record a line");
     capture_begin(&capture, false);
     fill_table(&capture.out);
     capture_end(&capture,
                 "rows  2\n"
                 "choices\n"
-                "  page size\n"
-                "      512 B\n"
-                "    1.0 KiB  chosen\n"
+                "  page size  name\n"
+                "      512 B  a\n"
+                "    1.0 KiB  long one  chosen\n"
                 "last  yes\n",
                 "a table as text");
     capture_begin(&capture, false);
