@@ -6,13 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 
 #include "cli/notice.h"
 #include "cli/out.h"
 #include "cli/text.h"
 #include "cmd/cmd.h"
 #include "cmd/filter.h"
+#include "cmd/long.h"
 #include "cmd/owner.h"
 #include "sqlpack.h"
 #include "util/auto.h"
@@ -44,6 +44,7 @@ struct listing {
     struct sqlpack *pack;
     struct filter filter;
     struct owner_names *owners;
+    struct long_line line;
     struct out out;
     struct buf text;    /* lines on their way to stdout */
     struct buf scratch; /* a name that is cut at its slashes */
@@ -57,6 +58,7 @@ static void listing_release(struct listing *listing)
     sqlpack_close(listing->pack);
     buf_release(&listing->text);
     buf_release(&listing->scratch);
+    long_line_release(&listing->line);
 }
 
 /* -- arguments ------------------------------------------------------------------------------- */
@@ -182,70 +184,11 @@ static void put_name(struct listing *listing, const char *name)
         listing->is_out_of_memory = true;
 }
 
-/* Digits from behind; returns where they begin. */
-static char *digits_before(char *end, uint64_t number)
-{
-    do
-        *--end = (char)('0' + number % 10);
-    while (number /= 10);
-    return end;
-}
-
-/* Flush right in a field of `width` columns, a blank behind it. */
-static void put_number(struct listing *listing, uint64_t number, size_t width)
-{
-    char field[48];
-    char *end = field + sizeof(field) - 1;
-    *end = ' ';
-    char *at = digits_before(end, number);
-    while ((size_t)(end - at) < width)
-        *--at = ' ';
-    put(listing, at, (size_t)(end + 1 - at));
-}
-
-/* Flush left in a field of eight columns, as ls does. */
-static void put_owner(struct listing *listing, bool is_group, uint32_t id)
-{
-    char number[16] = "?";
-    const char *name = owner_name(listing->owners, is_group, id);
-    if (!name && id != UINT32_MAX)
-        snprintf(number, sizeof(number), "%u", id);
-    size_t start = listing->text.size;
-    put_name(listing, name ? name : number);
-    do
-        put(listing, " ", 1);
-    while (listing->text.size - start < 9);
-}
-
-static void put_size(struct listing *listing, const struct sqlpack_entry *entry)
-{
-    if (!S_ISCHR(entry->mode) && !S_ISBLK(entry->mode)) {
-        put_number(listing, entry->sz, 10);
-        return;
-    }
-    char numbers[32];
-    int size =
-        snprintf(numbers, sizeof(numbers), "%4u, %4u ", major(entry->rdev), minor(entry->rdev));
-    put(listing, numbers, (size_t)size);
-}
-
-static void put_long(struct listing *listing, const struct sqlpack_entry *entry)
-{
-    struct text mode = text_mode(entry->mode), time = text_time(entry->mtime);
-    put(listing, mode.text, strlen(mode.text));
-    put(listing, " ", 1);
-    put_owner(listing, false, entry->uid);
-    put_owner(listing, true, entry->gid);
-    put_size(listing, entry);
-    put(listing, time.text, strlen(time.text));
-    put(listing, " ", 1);
-}
-
 static void print_text(struct listing *listing, const struct sqlpack_entry *entry)
 {
     const struct request *request = listing->request;
-    if (request->is_long)
-        put_long(listing, entry);
+    if (request->is_long && long_line_append(&listing->line, entry, &listing->text) < 0)
+        listing->is_out_of_memory = true;
     if (request->null) {
         put(listing, entry->name, strlen(entry->name) + 1);
     } else {
@@ -420,6 +363,7 @@ static int run_listing(struct listing *listing, struct sqlpack_error *err)
     if ((request->is_long || request->common.json) &&
         owner_names_read(listing->pack, &listing->owners, err) < 0)
         return -1;
+    listing->line.owners = listing->owners;
     return is_direct(request) ? list_direct(listing, err) : list_filtered(listing, err);
 }
 
