@@ -65,7 +65,7 @@ static void print_space(struct out *out, const struct sqlpack_summary *summary)
     out_count(out, "free_page_count", NULL, summary->free_page_count);
 }
 
-/* -- losses ------------------------------------------------------------------------------------ */
+/* -- losses -------------------------------------------------------------------------------- */
 
 struct losses {
     struct out *out;
@@ -99,8 +99,7 @@ static int print_losses(struct out *out, struct sqlpack *pack, uint64_t limit, u
     return result;
 }
 
-/* -- the command ---------------------------------------------------------------------------------
- */
+/* -- the command --------------------------------------------------------------------------- */
 
 static int print(struct out *out, struct sqlpack *pack, const struct opt_common *common,
                  const struct sqlpack_summary *summary, struct sqlpack_error *err)

@@ -61,7 +61,7 @@ static void listing_release(struct listing *listing)
     long_line_release(&listing->line);
 }
 
-/* -- arguments ------------------------------------------------------------------------------- */
+/* -- arguments ----------------------------------------------------------------------------- */
 
 static int parse(const struct command *self, struct request *request, int argc, char **argv,
                  int *ret_status)
@@ -121,8 +121,7 @@ static int take_patterns(const struct command *self, struct request *request, ch
     return 0;
 }
 
-/* -- patterns ------------------------------------------------------------------------------------
- */
+/* -- patterns ------------------------------------------------------------------------------ */
 
 /* Whether a glob matches the name or a folder above it. */
 static bool glob_matches(struct listing *listing, const char *glob, const char *name)
@@ -158,8 +157,7 @@ static bool is_wanted(struct listing *listing, const char *name)
     return is_wanted;
 }
 
-/* -- output --------------------------------------------------------------------------------------
- */
+/* -- output -------------------------------------------------------------------------------- */
 
 static void flush(struct listing *listing)
 {

@@ -80,8 +80,7 @@ static int emit_hole(struct content *content, uint64_t size, struct sqlpack_erro
     return 0;
 }
 
-/* -- from memory ---------------------------------------------------------------------------------
- */
+/* -- from memory --------------------------------------------------------------------------- */
 
 /* Content that fits into memory is checked before any of it is given away. */
 static int give_whole(struct content *content, const void *data, size_t size,
@@ -226,9 +225,7 @@ static int give_chunks(struct content *content, struct sqlpack_error *err)
     return emit_hole(content, content->entry->sz - content->done, err);
 }
 
-/* -- any
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- any ----------------------------------------------------------------------------------- */
 
 static int check_digest(const struct content *content, struct sqlpack_error *err)
 {
@@ -312,9 +309,7 @@ int reader_content(struct sqlpack *pack, const struct reader_row *row,
     return give_file(&content, &first, err);
 }
 
-/* -- by name
- * ----------------------------------------------------------------------------------------------------
- */
+/* -- by name ------------------------------------------------------------------------------- */
 
 struct sink {
     int (*write)(void *user, const void *data, size_t size);

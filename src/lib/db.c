@@ -51,7 +51,7 @@ uint32_t db_free_pages(const struct sqlpack *pack)
     return header_u32(pack->header, HEADER_FREE_PAGES);
 }
 
-/* -- before SQLite --------------------------------------------------------------------------- */
+/* -- before SQLite ------------------------------------------------------------------------- */
 
 static int refuse(const struct sqlpack *pack, enum sqlpack_status status, const char *why,
                   struct sqlpack_error *err)
@@ -102,7 +102,7 @@ static int open_database(struct sqlpack *pack, struct sqlpack_error *err)
     return 0;
 }
 
-/* -- how SQLite shall behave ----------------------------------------------------------------- */
+/* -- how SQLite shall behave --------------------------------------------------------------- */
 
 static int stop_at_large_schema(void *user)
 {
@@ -145,7 +145,7 @@ static int configure(struct sqlpack *pack, struct sqlpack_error *err)
     return db_run(pack, STATEMENT_NO_MMAP, err);
 }
 
-/* -- the header -------------------------------------------------------------------------------- */
+/* -- the header ---------------------------------------------------------------------------- */
 
 /* Through SQLite's own handle: closing another descriptor of the file would drop its locks. */
 static int read_header(struct sqlpack *pack, struct sqlpack_error *err)
@@ -200,8 +200,7 @@ static int check_size(const struct sqlpack *pack, struct sqlpack_error *err)
                 (unsigned long long)wanted);
 }
 
-/* -- what lies beside ----------------------------------------------------------------------------
- */
+/* -- what lies beside ---------------------------------------------------------------------- */
 
 static int fail_half_done(const struct sqlpack *pack, struct sqlpack_error *err)
 {

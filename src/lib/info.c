@@ -8,7 +8,7 @@
 
 #define INFO_ROWS_MAX 100
 
-/* -- the sealed account ------------------------------------------------------------------------ */
+/* -- the sealed account -------------------------------------------------------------------- */
 
 static void take_fact(struct sqlpack_summary *summary, const char *key, sqlite3_stmt *statement,
                       bool *has_stored)

@@ -46,8 +46,7 @@ static int fail_memory(const struct sqlpack_list *list, struct sqlpack_error *er
     return fail_errno(err, "cannot list '%s'", show(list->pack->path).text);
 }
 
-/* -- the stat row of an id ----------------------------------------------------------------------
- */
+/* -- the stat row of an id ----------------------------------------------------------------- */
 
 static int step_cursor(struct sqlpack_list *list, struct stat_cursor *cursor,
                        struct sqlpack_error *err)
@@ -101,8 +100,7 @@ static int find_stat(struct sqlpack_list *list, int64_t id, sqlite3_stmt **ret_s
     return found < 0 ? -1 : 0;
 }
 
-/* -- one entry ------------------------------------------------------------------------------------
- */
+/* -- one entry ----------------------------------------------------------------------------- */
 
 /* Fills an entry without a look at sqlar, whose rows stand among the content. Returns 1, or 0
  * where sqlar must tell: symlinks, hard links, rows of other programs (no seal is over a name

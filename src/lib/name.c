@@ -70,8 +70,7 @@ const char *name_column(sqlite3_stmt *statement, int column, size_t *ret_size)
     return memchr(name, '\0', *ret_size) ? NULL : name;
 }
 
-/* -- as SQL functions, for sorting --------------------------------------------------------------
- */
+/* -- as SQL functions, for sorting --------------------------------------------------------- */
 
 static bool sql_form(sqlite3_context *context, sqlite3_value *value, struct buf *normal,
                      enum name_form *ret_form)

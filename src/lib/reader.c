@@ -6,8 +6,7 @@
 
 #include "lib/internal.h"
 
-/* -- by name --------------------------------------------------------------------------------------
- */
+/* -- by name ------------------------------------------------------------------------------- */
 
 /* A root that nothing is known of. */
 static const struct sqlpack_entry unknown_root = {

@@ -11,8 +11,7 @@
 #define LINK_MODE  (S_IFLNK | 0777)
 #define NO_MTIME   (-1) /* of symlinks and hard links, in sqlar */
 
-/* -- sqlpack_stat --------------------------------------------------------------------------------
- */
+/* -- sqlpack_stat -------------------------------------------------------------------------- */
 
 static bool take_int(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
 {
