@@ -50,6 +50,34 @@ manual_options() {
     done
 }
 
+# manual_section COMMAND: its text in sqlpack(1).
+manual_section() {
+    awk -v section=".Ss $1" '/^\.S[hs]/ { inside = $0 == section } inside' "$ROOT/man/sqlpack.1"
+}
+
+@test "docs: sqlpack(1) has every key of every JSON" {
+    need jq
+    make_tree tree
+    mkfifo -m 0 tree/shut
+    ln -s $'\xff' tree/odd
+    sqlpack pack --json tree t.db >pack.json
+    sqlpack unpack --json t.db out >unpack.json 2>/dev/null || [ $? -eq 1 ]
+    sqlpack ls --json t.db >ls.json
+    sqlpack info --json t.db >info.json
+    echo x >out/new
+    sqlpack verify --json t.db out >verify.json 2>/dev/null || [ $? -eq 1 ]
+    sqlpack digest --json t.db >digest.json
+    local command key
+    for command in $(commands); do
+        sqlpack "$command" --list-options | grep -q '^--json' || continue
+        manual_section "$command" | sed -n '/^JSON:/,$p' >section
+        while read -r key; do
+            grep -qw "${key%_base64}" section ||
+                { echo "$command: no $key in sqlpack(1)" >&2 && return 1; }
+        done < <(jq -r '.. | objects | keys[]' "$command.json" | sort -u)
+    done
+}
+
 @test "docs: bash completes commands, options, values" {
     # shellcheck source=completions/sqlpack.bash
     source "$ROOT/completions/sqlpack.bash"
