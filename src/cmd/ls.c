@@ -257,8 +257,7 @@ static void print_json(struct listing *listing, const struct sqlpack_entry *entr
     out_end(out);
 }
 
-/* -- the list
- * --------------------------------------------------------------------------------------- */
+/* -- the list ------------------------------------------------------------------------------ */
 
 static void on_skipped(void *user, const char *name, const char *why)
 {

@@ -117,8 +117,7 @@ static int restore_whole(struct content *content, const void *stored, size_t sto
     return give_whole(content, data, size, err);
 }
 
-/* -- from the pack in pieces
- * ------------------------------------------------------------------------ */
+/* -- from the pack in pieces --------------------------------------------------------------- */
 
 static void blob_release(sqlite3_blob **blob)
 {
@@ -182,8 +181,7 @@ static int give_small_blob(struct content *content, sqlite3_blob *blob, struct s
     return restore_whole(content, stored, size, err);
 }
 
-/* -- from chunks
- * --------------------------------------------------------------------------------------- */
+/* -- from chunks --------------------------------------------------------------------------- */
 
 static int give_chunk(struct content *content, sqlite3_stmt *chunks, struct sqlpack_error *err)
 {

@@ -226,8 +226,7 @@ static int check_beside(const struct sqlpack *pack, struct sqlpack_error *err)
     return 0;
 }
 
-/* -- the snapshot and the schema
- * -------------------------------------------------------------------- */
+/* -- the snapshot and the schema ----------------------------------------------------------- */
 
 /* What a failure behind the gate's first query means. */
 static int fail_schema(struct sqlpack *pack, struct sqlpack_error *err)
@@ -379,8 +378,7 @@ void sqlpack_close(struct sqlpack *pack)
     free(pack);
 }
 
-/* -- the statements
- * --------------------------------------------------------------------------------- */
+/* -- the statements ------------------------------------------------------------------------ */
 
 sqlite3_stmt *db_prepare(struct sqlpack *pack, enum statement which, struct sqlpack_error *err)
 {

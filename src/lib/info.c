@@ -105,8 +105,7 @@ static int read_account(struct sqlpack *pack, struct sqlpack_summary *summary,
     return is_sealed && account.has_stored && !may_be_odd;
 }
 
-/* -- counting
- * -------------------------------------------------------------------------------------- */
+/* -- counting ------------------------------------------------------------------------------ */
 
 static void count_row(struct sqlpack_summary *summary, const struct reader_row *row)
 {
@@ -198,8 +197,7 @@ int sqlpack_info(struct sqlpack *pack, struct sqlpack_summary *ret_summary,
     return 0;
 }
 
-/* -- losses and owners
- * ------------------------------------------------------------------------------- */
+/* -- losses and owners --------------------------------------------------------------------- */
 
 int sqlpack_losses(struct sqlpack *pack,
                    int (*each)(void *user, const char *name, const char *what, int os_errno),

@@ -137,8 +137,7 @@ static int fill(struct sqlpack_list *list, int64_t id, const char *name,
     return 0;
 }
 
-/* -- the walk over the names
- * ------------------------------------------------------------------------ */
+/* -- the walk over the names --------------------------------------------------------------- */
 
 static void skip(const struct sqlpack_list *list, const char *name, const char *why)
 {
@@ -235,8 +234,7 @@ static int next_name(struct sqlpack_list *list, int64_t *ret_id, const char **re
     }
 }
 
-/* -- other orders
- * ------------------------------------------------------------------------------------ */
+/* -- other orders -------------------------------------------------------------------------- */
 
 static int64_t sort_key(enum sqlpack_sort sort, const struct sqlpack_entry *entry)
 {
@@ -292,8 +290,7 @@ static int begin_sorted(struct sqlpack_list *list, struct sqlpack_error *err)
     return list->names ? 0 : -1;
 }
 
-/* -- the list
- * ------------------------------------------------------------------------------------------ */
+/* -- the list ------------------------------------------------------------------------------ */
 
 static int take_below(struct sqlpack_list *list, const char *below, struct sqlpack_error *err)
 {

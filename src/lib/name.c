@@ -116,8 +116,7 @@ int name_register(sqlite3 *db)
                                       NULL);
 }
 
-/* -- all names of a pack
- * --------------------------------------------------------------------------- */
+/* -- all names of a pack ------------------------------------------------------------------- */
 
 /* Compares as the index does: bytes, then length. */
 static int compare(const char *a, size_t a_size, const struct buf *b)
@@ -199,8 +198,7 @@ int names_may_be_odd(struct sqlpack *pack, bool *ret_may_be, struct sqlpack_erro
     return 0;
 }
 
-/* -- doubles
- * ----------------------------------------------------------------------------------------- */
+/* -- doubles ------------------------------------------------------------------------------- */
 
 /* The row's id goes into the table of doubles where `last` is its normal name, which a better or
  * an earlier row then has; *last becomes its name. */

@@ -153,8 +153,7 @@ int sqlpack_find(struct sqlpack *pack, const char *name, struct sqlpack_entry *r
     return 0;
 }
 
-/* -- by id
- * ------------------------------------------------------------------------------------------ */
+/* -- by id --------------------------------------------------------------------------------- */
 
 struct reader_rows {
     struct sqlpack *pack;
@@ -212,8 +211,7 @@ void reader_rows_close(struct reader_rows *rows)
     free(rows);
 }
 
-/* -- ranges
- * ------------------------------------------------------------------------------------------ */
+/* -- ranges -------------------------------------------------------------------------------- */
 
 /* What a row costs beside its content, in bytes of content. */
 #define ROW_WEIGHT 4096

@@ -118,8 +118,7 @@ int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const ch
     return 0;
 }
 
-/* -- sqlar
- * ----------------------------------------------------------------------------------------- */
+/* -- sqlar --------------------------------------------------------------------------------- */
 
 /* What stands in sqlar, as it is. */
 struct raw {
@@ -178,8 +177,7 @@ static int take_content(struct sqlpack *pack, const struct raw *raw, struct read
                       (unsigned long long)row->entry.sz);
 }
 
-/* -- rows that sqlpack sealed
- * ------------------------------------------------------------------------- */
+/* -- rows that sqlpack sealed -------------------------------------------------------------- */
 
 /* Appends the path that leads from the folder of `name` to `first`. */
 static int relative_path(struct buf *path, const char *name, const char *first)
@@ -268,8 +266,7 @@ static int decode_own(struct sqlpack *pack, sqlite3_stmt *statement, const struc
     return 1;
 }
 
-/* -- rows of other programs
- * ---------------------------------------------------------------------------- */
+/* -- rows of other programs ---------------------------------------------------------------- */
 
 static int foreign_file(struct sqlpack *pack, const struct raw *raw, struct reader_row *row,
                         struct sqlpack_error *err)
@@ -359,8 +356,7 @@ int row_decode(struct sqlpack *pack, sqlite3_stmt *statement, const char *known_
     return 0;
 }
 
-/* -- single rows
- * ---------------------------------------------------------------------------------------- */
+/* -- single rows --------------------------------------------------------------------------- */
 
 static int fetch(struct sqlpack *pack, sqlite3_stmt *statement, const char *known_name,
                  int64_t content_max, struct reader_row *ret_row, struct sqlpack_error *err)
