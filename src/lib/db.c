@@ -24,6 +24,7 @@ enum header {
     HEADER_PAGE_SIZE = 16,
     HEADER_WRITE_VERSION = 18,
     HEADER_READ_VERSION = 19,
+    HEADER_RESERVED = 20,
     HEADER_CHANGES = 24,
     HEADER_PAGE_COUNT = 28,
     HEADER_FREE_PAGES = 36,
@@ -44,6 +45,11 @@ uint32_t db_page_bytes(const struct sqlpack *pack)
     uint32_t bytes = (uint32_t)pack->header[HEADER_PAGE_SIZE] << 8 |
                      (uint32_t)pack->header[HEADER_PAGE_SIZE + 1];
     return bytes == 1 ? 65536 : bytes;
+}
+
+uint32_t db_usable_bytes(const struct sqlpack *pack)
+{
+    return db_page_bytes(pack) - pack->header[HEADER_RESERVED];
 }
 
 uint32_t db_free_pages(const struct sqlpack *pack)
@@ -175,6 +181,8 @@ static int check_header(const struct sqlpack *pack, struct sqlpack_error *err)
         return refuse(pack, SQLPACK_NOT_A_PACK, "it is not an SQLite database", err);
     if (page_bytes < 512 || (page_bytes & (page_bytes - 1)))
         return refuse(pack, SQLPACK_CORRUPT, "its page size is none that SQLite has", err);
+    if (db_usable_bytes(pack) < 480)
+        return refuse(pack, SQLPACK_CORRUPT, "its pages have less room than SQLite gives", err);
     if (header[HEADER_WRITE_VERSION] == 2 || header[HEADER_READ_VERSION] == 2)
         return refuse(pack, SQLPACK_WAL, "it is in WAL mode", err);
     if (header[HEADER_WRITE_VERSION] != 1 || header[HEADER_READ_VERSION] != 1)
@@ -273,6 +281,7 @@ static int read_schema(struct sqlpack *pack, sqlite3_stmt *statement, struct sql
     }
     if (code == SQLITE_DONE && gate_end(&gate, pack->path, &pack->is_own, err) < 0)
         return -1;
+    memcpy(pack->roots, gate.roots, sizeof(pack->roots));
     return code;
 }
 

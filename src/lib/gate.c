@@ -164,6 +164,7 @@ static int gate_table(struct gate *gate, const struct schema_row *row, const cha
             continue;
         if (schema_tables[i].sql && sql_equals(row->sql, schema_tables[i].sql)) {
             gate->has[i] = true;
+            gate->roots[i] = (uint32_t)row->root;
             return 0;
         }
         if (i == TABLE_SQLAR)
@@ -188,6 +189,9 @@ static int gate_index(struct gate *gate, const struct schema_row *row, const cha
         if (!row->sql || !sql_equals(row->sql, schema_tables[TABLE_SQLAR_NAME].sql))
             return refuse(row, path, err, "is not the index of a pack");
         gate->has[TABLE_SQLAR_NAME] = true;
+        gate->roots[TABLE_SQLAR_NAME] = (uint32_t)row->root;
+    } else if (strcasecmp(row->name, "sqlite_autoindex_sqlar_1") == 0) {
+        gate->roots[TABLE_SQLAR_NAME] = (uint32_t)row->root;
     } else if (row->sql && is_our_table(row->table) && !is_plain_index(row->sql)) {
         return refuse(row, path, err, "is not a plain index");
     } else if (strcasecmp(row->name, schema_tables[TABLE_CHUNK_KEY].name) == 0) {
@@ -218,6 +222,9 @@ int gate_end(const struct gate *gate, const char *path, bool *ret_is_own, struct
 {
     if (!gate->has[TABLE_SQLAR] && !gate->has_foreign_sqlar)
         return fail(err, SQLPACK_NOT_A_PACK, "cannot read '%s': it has no table 'sqlar'",
+                    show(path).text);
+    if (gate->roots[TABLE_SQLAR_NAME] == 0)
+        return fail(err, SQLPACK_NOT_A_PACK, "cannot read '%s': its table 'sqlar' has no index",
                     show(path).text);
     bool has_any = false;
     for (int i = TABLE_STAT; i < TABLE_COUNT; i++)

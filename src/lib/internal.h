@@ -129,8 +129,6 @@ enum statement {
     STATEMENT_SIZES,
     STATEMENT_ID_ENDS,
     STATEMENT_STAT_END,
-    STATEMENT_NAMES,
-    STATEMENT_NAMES_BETWEEN, /* ?1: from, ?2: below */
     STATEMENT_NAMES_NORMAL,
     STATEMENT_DOUBLES_CREATE,
     STATEMENT_DOUBLES_ADD,  /* ?1: id */
@@ -398,6 +396,7 @@ uint32_t page_overflow_count(uint32_t page_bytes, uint64_t payload_bytes, uint32
 
 /* The page at byte 2^30, which SQLite locks and never uses. */
 uint32_t page_lock_number(uint32_t page_bytes);
+uint32_t page_number_behind(uint32_t page_bytes, uint32_t number); /* the next that may be used */
 
 /* One b-tree page in the making. With data NULL it only counts. */
 struct page {
@@ -443,6 +442,7 @@ struct page_file {
     uint32_t next;     /* the number that comes next */
 };
 uint32_t page_file_take(struct page_file *file); /* never the lock page */
+uint32_t page_file_take_many(struct page_file *file, uint32_t count); /* returns the first */
 int page_file_write(const struct page_file *file, uint32_t number, const void *data, size_t size,
                     struct sqlpack_error *err);
 
@@ -598,6 +598,7 @@ struct schema_row {
 struct gate {
     unsigned row_count;
     bool has[TABLE_COUNT];  /* in the form of this format */
+    uint32_t roots[TABLE_COUNT];
     bool has_foreign_sqlar; /* in the form of other programs */
 };
 
@@ -621,6 +622,7 @@ struct sqlpack {
     int64_t format; /* 0 for the latter */
     unsigned char header[DB_HEADER_BYTES]; /* the file's, as it is in the snapshot */
     uint64_t file_bytes;
+    uint32_t roots[TABLE_COUNT]; /* root pages; of an archive only that of the index of names */
     sqlite3_stmt *statements[STATEMENT_COUNT]; /* prepared when first used */
     struct codec *codec;                       /* made when first used */
     struct names {
@@ -637,8 +639,9 @@ struct sqlpack {
 sqlite3_stmt *db_statement(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 sqlite3_stmt *db_prepare(struct sqlpack *pack, enum statement which, struct sqlpack_error *err);
 
-/* What the header says: bytes of a page, and pages that are not in use. */
+/* What the header says: bytes of a page, those of them that b-trees use, unused pages. */
 uint32_t db_page_bytes(const struct sqlpack *pack);
+uint32_t db_usable_bytes(const struct sqlpack *pack);
 uint32_t db_free_pages(const struct sqlpack *pack);
 
 /* Steps: 1 a row, 0 the end, -1. */
@@ -685,6 +688,11 @@ int name_ascends(struct sqlpack *pack, const char *name, size_t size, struct buf
 /* Goes over all names once: fills pack->names. */
 int names_check(struct sqlpack *pack, struct sqlpack_error *err);
 
+/* Finds the row whose name is written as nobody would guess (NAME_OTHER) and means `name`; the
+ * whole index is searched. Returns 1, 0, -1. */
+int names_find_other(struct sqlpack *pack, const char *name, int64_t *ret_id,
+                     struct sqlpack_error *err);
+
 /* Whether rows of another program may be there that are not known to be plain; cheap. */
 int names_may_be_odd(struct sqlpack *pack, bool *ret_may_be, struct sqlpack_error *err);
 
@@ -709,6 +717,56 @@ struct reader_row {
     const char *skip_why; /* not NULL: the row cannot be used (unsafe or double name): why */
 };
 
+/* -- cursor.c: steps through a b-tree, past SQLite's virtual machine ---------------------------- */
+
+#define CURSOR_PAYLOAD_MAX ((uint64_t)9 << 20)
+
+struct cursor;
+
+/* One row. The payload is its record, valid until the next step. */
+struct cursor_row {
+    int64_t rowid; /* of a table; 0 for an index */
+    const unsigned char *payload;
+    size_t payload_bytes;
+};
+
+/* Where to begin: at this rowid of a table, or at this first column of an index. */
+struct cursor_key {
+    int64_t rowid;
+    const char *name;
+    size_t name_bytes;
+};
+
+/* For a table of a pack that is_own, or the index of names of any. Seek before the first step. */
+int cursor_open(struct sqlpack *pack, enum table table, struct cursor **ret_cursor,
+                struct sqlpack_error *err);
+int cursor_seek(struct cursor *cursor, const struct cursor_key *key, struct sqlpack_error *err);
+
+/* Steps: 1 a row, 0 the end, -1. The caller sees to it that keys ascend, and ends where not. */
+int cursor_next(struct cursor *cursor, struct cursor_row *ret_row, struct sqlpack_error *err);
+
+/* The same for the index of names. The name has no NUL in it, and none behind it. */
+int cursor_next_name(struct cursor *cursor, int64_t *ret_id, const char **ret_name,
+                     size_t *ret_size, struct sqlpack_error *err);
+void cursor_close(struct cursor *cursor); /* NULL is fine */
+
+/* Reads a number of one to nine bytes before `end`. Returns its bytes, or 0. */
+size_t cursor_varint(const unsigned char *at, const unsigned char *end, uint64_t *ret_value);
+
+/* -- field.c: the values of a row ------------------------------------------------------------- */
+
+enum field_kind { FIELD_NULL, FIELD_INT, FIELD_TEXT, FIELD_BLOB, FIELD_OTHER };
+struct field {
+    enum field_kind kind;
+    int64_t number;   /* of FIELD_INT */
+    const void *data; /* of FIELD_TEXT and FIELD_BLOB */
+    size_t size;
+};
+
+/* Takes the first `count` columns from a record. Returns false where it is malformed. */
+bool field_take(const struct cursor_row *row, struct field *fields, size_t count);
+void field_take_column(sqlite3_stmt *statement, int column, struct field *ret_field);
+
 /* -- row.c: makes entries from rows, sealed or foreign ----------------------------------------------- */
 
 #define ROW_SQLAR_COLUMNS 7 /* in a row statement: those of sqlar, then those of sqlpack_stat */
@@ -720,6 +778,11 @@ struct reader_row {
  */
 int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
              struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err);
+
+/* The same for a row that a cursor found. */
+int row_stat_record(struct sqlpack *pack, const struct cursor_row *row, const char *name,
+                    struct sqlpack_entry *ret_entry, bool *ret_is_sealed,
+                    struct sqlpack_error *err);
 
 /*
  * Reads a whole row. `known_name` is its normal name where that was found out before,

@@ -13,14 +13,15 @@
 #define MISSES_MAX 32 /* look-ups in a row, after which the cursor is put there */
 
 struct stat_cursor {
-    sqlite3_stmt *statement; /* NULL: not begun */
-    int64_t id;              /* of the row it stands on */
+    struct cursor *cursor; /* NULL: not begun */
+    struct cursor_row row; /* where it stands */
     bool has_row;
     unsigned misses;
 };
 
 enum walk {
     WALK_EXACT,  /* the entry that options.below names */
+    WALK_ENTER,  /* after it */
     WALK_BELOW,  /* what is below it */
     WALK_ALL,    /* every name along the index */
     WALK_NORMAL, /* every name, made normal and sorted anew */
@@ -32,10 +33,11 @@ struct sqlpack_list {
     struct sqlpack_list_options options;
     struct buf below; /* options.below, made normal; ends with NUL */
     enum walk walk;
-    sqlite3_stmt *names; /* gives id and name */
-    struct buf last;     /* the last name of the walk */
-    struct buf normal;   /* the present name, made normal */
-    struct stat_cursor cursors[CLASSES];
+    struct cursor *index; /* gives id and name; NULL for the last two walks */
+    sqlite3_stmt *names;  /* gives them there */
+    struct buf last;      /* the last name of the walk */
+    struct buf normal;    /* the present name, made normal */
+    struct stat_cursor stats[CLASSES];
     bool has_spool; /* its table exists */
     bool has_found; /* an entry was given */
     bool has_ended; /* SQLite would begin anew */
@@ -48,56 +50,42 @@ static int fail_memory(const struct sqlpack_list *list, struct sqlpack_error *er
 
 /* -- the stat row of an id ----------------------------------------------------------------- */
 
-static int step_cursor(struct sqlpack_list *list, struct stat_cursor *cursor,
-                       struct sqlpack_error *err)
+static int step_stat(struct sqlpack_list *list, struct stat_cursor *stat, struct sqlpack_error *err)
 {
-    int stepped = db_step(list->pack, cursor->statement, err);
-    if (stepped < 0)
-        return -1;
-    cursor->has_row = stepped;
-    if (stepped)
-        cursor->id = sqlite3_column_int64(cursor->statement, 0);
-    return 0;
+    int64_t last = stat->row.rowid;
+    int stepped = cursor_next(stat->cursor, &stat->row, err);
+    if (stepped > 0 && stat->has_row && stat->row.rowid <= last)
+        return db_corrupt(list->pack, err, "the rows of sqlpack_stat are not in order");
+    stat->has_row = stepped > 0;
+    return stepped < 0 ? -1 : 0;
 }
 
-static int put_cursor(struct sqlpack_list *list, struct stat_cursor *cursor, int64_t id,
-                      struct sqlpack_error *err)
+static int put_stat(struct sqlpack_list *list, struct stat_cursor *stat, int64_t id,
+                    struct sqlpack_error *err)
 {
-    if (!cursor->statement && !(cursor->statement = db_prepare(list->pack, STATEMENT_STATS, err)))
+    const struct cursor_key key = {.rowid = id};
+    if (!stat->cursor && cursor_open(list->pack, TABLE_STAT, &stat->cursor, err) < 0)
         return -1;
-    sqlite3_reset(cursor->statement);
-    sqlite3_bind_int64(cursor->statement, 1, id);
-    sqlite3_bind_int64(cursor->statement, 2, INT64_MAX);
-    cursor->misses = 0;
-    return step_cursor(list, cursor, err);
+    stat->misses = 0;
+    stat->has_row = false;
+    return cursor_seek(stat->cursor, &key, err) < 0 ? -1 : step_stat(list, stat, err);
 }
 
-/* Gives the statement that stands on the stat row, or one without a row: then there is none. */
-static int find_stat(struct sqlpack_list *list, int64_t id, sqlite3_stmt **ret_statement,
-                     bool *ret_found, struct sqlpack_error *err)
+/* Finds the stat row of an id on its cursor. Returns 1, 0 where it is not near, -1. */
+static int find_stat(struct sqlpack_list *list, int64_t id, struct stat_cursor **ret_stat,
+                     struct sqlpack_error *err)
 {
     int class = id < ID_LATE_FOLDER ? 0 : id < ID_LATE_FILE ? 1 : 2;
-    struct stat_cursor *cursor = &list->cursors[class];
-    if ((!cursor->statement || cursor->misses > MISSES_MAX) &&
-        put_cursor(list, cursor, id, err) < 0)
+    struct stat_cursor *stat = &list->stats[class];
+    if ((!stat->cursor || stat->misses > MISSES_MAX) && put_stat(list, stat, id, err) < 0)
         return -1;
-    while (cursor->has_row && cursor->id < id && id - cursor->id <= NEAR_IDS)
-        if (step_cursor(list, cursor, err) < 0)
+    while (stat->has_row && stat->row.rowid < id && id - stat->row.rowid <= NEAR_IDS)
+        if (step_stat(list, stat, err) < 0)
             return -1;
-    *ret_found = cursor->has_row && cursor->id == id;
-    *ret_statement = cursor->statement;
-    if (*ret_found) {
-        cursor->misses = 0;
-        return 0;
-    }
-    cursor->misses++;
-    *ret_statement = db_statement(list->pack, STATEMENT_STAT_BY_ID, err);
-    if (!*ret_statement)
-        return -1;
-    sqlite3_bind_int64(*ret_statement, 1, id);
-    int found = db_step(list->pack, *ret_statement, err);
-    *ret_found = found > 0;
-    return found < 0 ? -1 : 0;
+    *ret_stat = stat;
+    bool is_found = stat->has_row && stat->row.rowid == id;
+    stat->misses = is_found ? 0 : stat->misses + 1;
+    return is_found;
 }
 
 /* -- one entry ----------------------------------------------------------------------------- */
@@ -108,15 +96,14 @@ static int find_stat(struct sqlpack_list *list, int64_t id, sqlite3_stmt **ret_s
 static int fill_from_stat(struct sqlpack_list *list, int64_t id, const char *name,
                           struct sqlpack_entry *entry, struct sqlpack_error *err)
 {
-    sqlite3_stmt *statement;
-    bool is_found, is_sealed;
+    struct stat_cursor *stat;
+    bool is_sealed;
     if (!list->pack->is_own)
         return 0;
-    if (find_stat(list, id, &statement, &is_found, err) < 0)
-        return -1;
-    if (!is_found)
-        return 0;
-    if (row_stat(list->pack, statement, 0, name, entry, &is_sealed, err) < 0)
+    int found = find_stat(list, id, &stat, err);
+    if (found <= 0)
+        return found;
+    if (row_stat_record(list->pack, &stat->row, name, entry, &is_sealed, err) < 0)
         return -1;
     return is_sealed && !S_ISLNK(entry->mode) && entry->link == 0;
 }
@@ -145,19 +132,20 @@ static void skip(const struct sqlpack_list *list, const char *name, const char *
         list->options.skipped(list->options.user, name, why);
 }
 
-/* Makes normal what stands in the index. Returns 1, or 0 where the row is to be passed over. */
+/* Takes a name from the index. Returns 1, or 0 where the row is to be passed over. */
 static int take_indexed(struct sqlpack_list *list, int64_t id, const char *raw, size_t size,
                         const char **ret_name, struct sqlpack_error *err)
 {
     const char *skip_why = NULL;
     if (name_ascends(list->pack, raw, size, &list->last, err) < 0)
         return -1;
-    *ret_name = raw;
-    if (!path_is_safe(raw, size) &&
-        names_judge(list->pack, id, raw, size, ret_name, &skip_why, err) < 0)
+    *ret_name = list->last.data;
+    if (path_is_safe(list->last.data, size))
+        return 1;
+    if (names_judge(list->pack, id, list->last.data, size, ret_name, &skip_why, err) < 0)
         return -1;
     if (skip_why)
-        skip(list, raw, skip_why);
+        skip(list, list->last.data, skip_why);
     return !skip_why && **ret_name;
 }
 
@@ -185,37 +173,52 @@ static int take_sorted(struct sqlpack_list *list, const char *raw, size_t size,
     return 1;
 }
 
-static int bind_range(struct sqlpack_list *list, const char *from, size_t from_bytes,
-                      const char *below, size_t below_bytes)
+/* After the entry itself comes what begins with its name and a slash. */
+static int seek_below(struct sqlpack_list *list, struct sqlpack_error *err)
 {
-    sqlite3_reset(list->names);
-    sqlite3_bind_text(list->names, 1, from, (int)from_bytes, SQLITE_TRANSIENT);
-    return sqlite3_bind_text(list->names, 2, below, (int)below_bytes, SQLITE_TRANSIENT);
-}
-
-/* After the entry itself: from `below/` to what comes after all that begins so. */
-static int begin_below(struct sqlpack_list *list, struct sqlpack_error *err)
-{
-    auto_release(buf_release) struct buf from = {0}, until = {0};
-    if (buf_append_text(&from, list->below.data) < 0 || buf_append_char(&from, '/') < 0 ||
-        buf_append_text(&until, list->below.data) < 0 || buf_append_char(&until, '/' + 1) < 0 ||
-        bind_range(list, from.data, from.size, until.data, until.size) != SQLITE_OK)
+    auto_release(buf_release) struct buf from = {0};
+    if (buf_append(&from, list->below.data, list->below.size) < 0 ||
+        buf_append_char(&from, '/') < 0)
         return fail_memory(list, err);
+    const struct cursor_key key = {.name = from.data, .name_bytes = from.size};
     list->walk = WALK_BELOW;
-    return 0;
+    return cursor_seek(list->index, &key, err);
 }
 
-/* Steps to the next id and name, normal and safe. Returns 1, 0, -1. */
-static int next_name(struct sqlpack_list *list, int64_t *ret_id, const char **ret_name,
-                     struct sqlpack_error *err)
+static int next_indexed(struct sqlpack_list *list, int64_t *ret_id, const char **ret_name,
+                        struct sqlpack_error *err)
+{
+    const char *raw;
+    size_t size;
+    for (;;) {
+        if (list->walk == WALK_ENTER && seek_below(list, err) < 0)
+            return -1;
+        int stepped = cursor_next_name(list->index, ret_id, &raw, &size, err);
+        if (stepped < 0)
+            return -1;
+        const struct buf *below = &list->below;
+        bool is_below =
+            stepped > 0 && size >= below->size && memcmp(raw, below->data, below->size) == 0;
+        if (list->walk == WALK_EXACT) {
+            list->walk = WALK_ENTER;
+            if (!is_below || size > below->size)
+                continue;
+        } else if (list->walk == WALK_BELOW && is_below) {
+            is_below = size > below->size && raw[below->size] == '/';
+        }
+        if (!is_below)
+            return 0;
+        int taken = take_indexed(list, *ret_id, raw, size, ret_name, err);
+        if (taken != 0)
+            return taken;
+    }
+}
+
+static int next_sorted(struct sqlpack_list *list, int64_t *ret_id, const char **ret_name,
+                       struct sqlpack_error *err)
 {
     for (;;) {
         int stepped = db_step(list->pack, list->names, err);
-        if (stepped == 0 && list->walk == WALK_EXACT) {
-            if (begin_below(list, err) < 0)
-                return -1;
-            continue;
-        }
         if (stepped <= 0)
             return stepped;
         size_t size;
@@ -224,14 +227,18 @@ static int next_name(struct sqlpack_list *list, int64_t *ret_id, const char **re
             return db_corrupt(list->pack, err, "a name is no text");
         *ret_id = sqlite3_column_int64(list->names, 0);
         *ret_name = raw;
-        if (list->walk == WALK_SORTED)
-            return 1;
-        int taken = list->walk == WALK_NORMAL
-                        ? take_sorted(list, raw, size, ret_name, err)
-                        : take_indexed(list, *ret_id, raw, size, ret_name, err);
+        int taken = list->walk == WALK_SORTED ? 1 : take_sorted(list, raw, size, ret_name, err);
         if (taken != 0)
             return taken;
     }
+}
+
+/* Steps to the next id and name, normal and safe. Returns 1, 0, -1. */
+static int next_name(struct sqlpack_list *list, int64_t *ret_id, const char **ret_name,
+                     struct sqlpack_error *err)
+{
+    return list->index ? next_indexed(list, ret_id, ret_name, err)
+                       : next_sorted(list, ret_id, ret_name, err);
 }
 
 /* -- other orders -------------------------------------------------------------------------- */
@@ -282,6 +289,8 @@ static int begin_sorted(struct sqlpack_list *list, struct sqlpack_error *err)
     if (!add || fill_spool(list, add, err) < 0)
         return -1;
     sqlite3_finalize(list->names);
+    cursor_close(list->index);
+    list->index = NULL;
     enum statement which = list->options.sort == SQLPACK_BY_NAME ? STATEMENT_SORT_BACK
                            : list->options.reverse               ? STATEMENT_SORT_DOWN
                                                                  : STATEMENT_SORT_UP;
@@ -314,26 +323,16 @@ static int begin_walk(struct sqlpack_list *list, struct sqlpack_error *err)
         return -1;
     if (is_odd && names_check(list->pack, err) < 0)
         return -1;
-    enum statement which;
     if (is_odd && list->pack->names.has_odd) {
         list->walk = WALK_NORMAL;
-        which = STATEMENT_NAMES_NORMAL;
-    } else if (list->below.size == 0) {
-        list->walk = WALK_ALL;
-        which = STATEMENT_NAMES;
-    } else {
-        list->walk = WALK_EXACT;
-        which = STATEMENT_NAMES_BETWEEN;
+        list->names = db_prepare(list->pack, STATEMENT_NAMES_NORMAL, err);
+        return list->names ? 0 : -1;
     }
-    list->names = db_prepare(list->pack, which, err);
-    if (!list->names)
+    const struct cursor_key key = {.name = list->below.data, .name_bytes = list->below.size};
+    list->walk = list->below.size > 0 ? WALK_EXACT : WALK_ALL;
+    if (cursor_open(list->pack, TABLE_SQLAR_NAME, &list->index, err) < 0)
         return -1;
-    /* With the NUL behind it, `below` is the least name greater than itself. */
-    const struct buf *below = &list->below;
-    if (list->walk == WALK_EXACT &&
-        bind_range(list, below->data, below->size, below->data, below->size + 1) != SQLITE_OK)
-        return fail_memory(list, err);
-    return 0;
+    return cursor_seek(list->index, &key, err);
 }
 
 int sqlpack_list_open(struct sqlpack *pack, const struct sqlpack_list_options *options,
@@ -380,8 +379,9 @@ void sqlpack_list_close(struct sqlpack_list *list)
     if (!list)
         return;
     sqlite3_finalize(list->names);
+    cursor_close(list->index);
     for (int i = 0; i < CLASSES; i++)
-        sqlite3_finalize(list->cursors[i].statement);
+        cursor_close(list->stats[i].cursor);
     struct sqlpack_error ignored;
     if (list->has_spool)
         db_run(list->pack, STATEMENT_SORT_DROP, &ignored);

@@ -137,38 +137,61 @@ int name_ascends(struct sqlpack *pack, const char *name, size_t size, struct buf
     return 0;
 }
 
-static int check_name(struct sqlpack *pack, sqlite3_stmt *statement, struct buf *last,
-                      struct sqlpack_error *err)
+static void cursor_release(struct cursor **cursor)
 {
-    auto_release(buf_release) struct buf normal = {0};
-    size_t size;
-    enum name_form form;
-    const char *name = name_column(statement, 1, &size);
-    if (!name)
-        return db_corrupt(pack, err, "a name is no text");
-    if (name_ascends(pack, name, size, last, err) < 0)
-        return -1;
-    if (name_form(name, size, &normal, &form) < 0)
-        return fail_errno(err, "cannot read '%s'", show(pack->path).text);
-    pack->names.has_odd |= form != NAME_PLAIN;
-    pack->names.has_other |= form == NAME_OTHER;
-    return 0;
+    cursor_close(*cursor);
 }
 
 int names_check(struct sqlpack *pack, struct sqlpack_error *err)
 {
+    static const struct cursor_key first = {.name = ""};
+    auto_release(buf_release) struct buf last = {0}, normal = {0};
+    auto_release(cursor_release) struct cursor *cursor = NULL;
     if (pack->names.is_checked)
         return 0;
-    auto_release(buf_release) struct buf last = {0};
-    sqlite3_stmt *statement = db_statement(pack, STATEMENT_NAMES, err);
-    if (!statement)
+    if (cursor_open(pack, TABLE_SQLAR_NAME, &cursor, err) < 0 ||
+        cursor_seek(cursor, &first, err) < 0)
         return -1;
+    int64_t id;
+    const char *name;
+    size_t size;
     int stepped;
-    while ((stepped = db_step(pack, statement, err)) > 0)
-        if (check_name(pack, statement, &last, err) < 0)
+    while ((stepped = cursor_next_name(cursor, &id, &name, &size, err)) > 0) {
+        enum name_form form;
+        if (name_ascends(pack, name, size, &last, err) < 0)
             return -1;
-    sqlite3_reset(statement);
+        if (name_form(name, size, &normal, &form) < 0)
+            return fail_errno(err, "cannot read '%s'", show(pack->path).text);
+        pack->names.has_odd |= form != NAME_PLAIN;
+        pack->names.has_other |= form == NAME_OTHER;
+    }
     pack->names.is_checked = stepped == 0;
+    return stepped;
+}
+
+int names_find_other(struct sqlpack *pack, const char *name, int64_t *ret_id,
+                     struct sqlpack_error *err)
+{
+    static const struct cursor_key first = {.name = ""};
+    auto_release(buf_release) struct buf normal = {0};
+    auto_release(cursor_release) struct cursor *cursor = NULL;
+    if (names_check(pack, err) < 0)
+        return -1;
+    if (!pack->names.has_other)
+        return 0;
+    if (cursor_open(pack, TABLE_SQLAR_NAME, &cursor, err) < 0 ||
+        cursor_seek(cursor, &first, err) < 0)
+        return -1;
+    const char *raw;
+    size_t size;
+    int stepped;
+    while ((stepped = cursor_next_name(cursor, ret_id, &raw, &size, err)) > 0) {
+        enum name_form form;
+        if (name_form(raw, size, &normal, &form) < 0)
+            return fail_errno(err, "cannot read '%s'", show(pack->path).text);
+        if (form == NAME_OTHER && strcmp(normal.data, name) == 0)
+            return 1;
+    }
     return stepped;
 }
 

@@ -58,30 +58,6 @@ static int find_root(struct sqlpack *pack, struct reader_row *row, struct sqlpac
     return 0;
 }
 
-/* Looks through all names for one that is written in a way nobody would guess. Returns 1, 0, -1. */
-static int find_other(struct sqlpack *pack, const char *name, int64_t content_max,
-                      struct reader_row *row, struct sqlpack_error *err)
-{
-    if (names_check(pack, err) < 0)
-        return -1;
-    if (!pack->names.has_other)
-        return 0;
-    sqlite3_stmt *names = db_statement(pack, STATEMENT_NAMES, err);
-    if (!names)
-        return -1;
-    int stepped;
-    while ((stepped = db_step(pack, names, err)) > 0) {
-        size_t size;
-        enum name_form form;
-        const char *raw = name_column(names, 1, &size);
-        if (!raw || name_form(raw, size, &pack->scratch, &form) < 0)
-            return fail_errno(err, "cannot read '%s'", show(pack->path).text);
-        if (form == NAME_OTHER && strcmp(pack->scratch.data, name) == 0)
-            return row_by_id(pack, sqlite3_column_int64(names, 0), name, content_max, row, err);
-    }
-    return stepped;
-}
-
 /* Looks for a normal name in the ways that other programs write it. Returns 1, 0, -1. */
 static int find_odd(struct sqlpack *pack, const char *name, int64_t content_max,
                     struct reader_row *row, struct sqlpack_error *err)
@@ -104,7 +80,9 @@ static int find_odd(struct sqlpack *pack, const char *name, int64_t content_max,
         if (found != 0)
             return found;
     }
-    return find_other(pack, name, content_max, row, err);
+    int64_t id;
+    int found = names_find_other(pack, name, &id, err);
+    return found > 0 ? row_by_id(pack, id, name, content_max, row, err) : found;
 }
 
 static int fail_not_found(const struct sqlpack *pack, const char *name, struct sqlpack_error *err)

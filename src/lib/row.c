@@ -13,44 +13,29 @@
 
 /* -- sqlpack_stat -------------------------------------------------------------------------- */
 
-static bool take_int(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
+static bool take_int(const struct field *field, int64_t min, int64_t max, int64_t *ret)
 {
-    *ret = sqlite3_column_int64(statement, column);
-    return sqlite3_column_type(statement, column) == SQLITE_INTEGER && *ret >= min && *ret <= max;
+    *ret = field->number;
+    return field->kind == FIELD_INT && *ret >= min && *ret <= max;
 }
 
-/* The same under a seal, which tells all types apart from INTEGER by their value, but NULL from
- * 0: a call less for each column of each row. */
-static bool take_sealed(sqlite3_stmt *statement, int column, int64_t min, int64_t max, int64_t *ret)
+/* The same where NULL stands for `none`. */
+static bool take_int_or_null(const struct field *field, int64_t min, int64_t none, int64_t *ret)
 {
-    *ret = sqlite3_column_int64(statement, column);
-    if (*ret == 0)
-        return min <= 0 && sqlite3_column_type(statement, column) == SQLITE_INTEGER;
-    return *ret >= min && *ret <= max;
-}
-
-/* An integer, or NULL for `none`. */
-static bool take_int_or_null(sqlite3_stmt *statement, int column, int64_t min, int64_t none,
-                             int64_t *ret)
-{
-    int type = sqlite3_column_type(statement, column);
     *ret = none;
-    if (type == SQLITE_NULL)
-        return true;
-    *ret = sqlite3_column_int64(statement, column);
-    return type == SQLITE_INTEGER && *ret >= min;
+    return field->kind == FIELD_NULL || take_int(field, min, INT64_MAX, ret);
 }
 
-static bool take_blob(sqlite3_stmt *statement, int column, const void **ret, size_t *ret_size)
+/* Bytes, but not none of them; or NULL. */
+static bool take_blob(const struct field *field, const void **ret, size_t *ret_size)
 {
-    *ret_size = 0;
+    *ret = field->data;
+    *ret_size = field->size;
+    if (field->kind == FIELD_BLOB)
+        return field->size > 0;
     *ret = NULL;
-    int type = sqlite3_column_type(statement, column);
-    if (type == SQLITE_NULL)
-        return true;
-    *ret = sqlite3_column_blob(statement, column);
-    *ret_size = (size_t)sqlite3_column_bytes(statement, column);
-    return type == SQLITE_BLOB && *ret_size > 0;
+    *ret_size = 0;
+    return field->kind == FIELD_NULL;
 }
 
 static bool is_known_type(uint32_t mode)
@@ -68,24 +53,40 @@ static bool is_known_type(uint32_t mode)
     }
 }
 
-static bool take_stat(sqlite3_stmt *statement, int column, struct sqlpack_entry *entry,
-                      int64_t *ret_seal)
+enum stat_column {
+    STAT_ID,
+    STAT_MODE,
+    STAT_MTIME,
+    STAT_MTIME_NS,
+    STAT_SZ,
+    STAT_UID,
+    STAT_GID,
+    STAT_CTIME_NS,
+    STAT_RDEV,
+    STAT_LINK,
+    STAT_XATTR,
+    STAT_DIGEST,
+    STAT_SEAL,
+    STAT_COLUMNS
+};
+
+static bool take_stat(const struct field *fields, struct sqlpack_entry *entry, int64_t *ret_seal)
 {
     int64_t mode, mtime_ns, sz, uid, gid, rdev;
     const void *digest;
     size_t digest_bytes;
-    if (!take_sealed(statement, column + 1, 0, S_IFMT | 07777, &mode) ||
-        !take_sealed(statement, column + 2, INT64_MIN, INT64_MAX, &entry->mtime) ||
-        !take_sealed(statement, column + 3, 0, NS_MAX, &mtime_ns) ||
-        !take_sealed(statement, column + 4, 0, INT64_MAX, &sz) ||
-        !take_sealed(statement, column + 5, 0, UINT32_MAX, &uid) ||
-        !take_sealed(statement, column + 6, 0, UINT32_MAX, &gid) ||
-        !take_int_or_null(statement, column + 7, INT64_MIN, SQLPACK_NO_TIME, &entry->ctime_ns) ||
-        !take_int_or_null(statement, column + 8, 1, 0, &rdev) ||
-        !take_int_or_null(statement, column + 9, 1, 0, &entry->link) ||
-        !take_blob(statement, column + 10, &entry->xattr, &entry->xattr_bytes) ||
-        !take_blob(statement, column + 11, &digest, &digest_bytes) ||
-        !take_sealed(statement, column + 12, INT64_MIN, INT64_MAX, ret_seal))
+    if (!take_int(&fields[STAT_MODE], 0, S_IFMT | 07777, &mode) ||
+        !take_int(&fields[STAT_MTIME], INT64_MIN, INT64_MAX, &entry->mtime) ||
+        !take_int(&fields[STAT_MTIME_NS], 0, NS_MAX, &mtime_ns) ||
+        !take_int(&fields[STAT_SZ], 0, INT64_MAX, &sz) ||
+        !take_int(&fields[STAT_UID], 0, UINT32_MAX, &uid) ||
+        !take_int(&fields[STAT_GID], 0, UINT32_MAX, &gid) ||
+        !take_int_or_null(&fields[STAT_CTIME_NS], INT64_MIN, SQLPACK_NO_TIME, &entry->ctime_ns) ||
+        !take_int_or_null(&fields[STAT_RDEV], 1, 0, &rdev) ||
+        !take_int_or_null(&fields[STAT_LINK], 1, 0, &entry->link) ||
+        !take_blob(&fields[STAT_XATTR], &entry->xattr, &entry->xattr_bytes) ||
+        !take_blob(&fields[STAT_DIGEST], &digest, &digest_bytes) ||
+        !take_int(&fields[STAT_SEAL], INT64_MIN, INT64_MAX, ret_seal))
         return false;
     entry->has_digest = digest;
     if (digest_bytes != (digest ? SQLPACK_DIGEST_BYTES : 0))
@@ -101,21 +102,40 @@ static bool take_stat(sqlite3_stmt *statement, int column, struct sqlpack_entry 
     return is_known_type(entry->mode);
 }
 
-int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
-             struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err)
+static int take_sealed(struct sqlpack *pack, const struct field *fields, int64_t id,
+                       const char *name, struct sqlpack_entry *ret_entry, bool *ret_is_sealed,
+                       struct sqlpack_error *err)
 {
     int64_t seal;
-    *ret_is_sealed = false;
-    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
-        return 0;
-    ret_entry->id = sqlite3_column_int64(statement, column);
+    ret_entry->id = id;
     ret_entry->name = name;
     ret_entry->target = NULL;
     ret_entry->is_foreign = false;
-    if (!take_stat(statement, column, ret_entry, &seal))
+    if (!take_stat(fields, ret_entry, &seal))
         return db_corrupt(pack, err, "the metadata of '%s' make no sense", show(name).text);
     *ret_is_sealed = hash_seal(ret_entry) == seal;
     return 0;
+}
+
+int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
+             struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err)
+{
+    struct field fields[STAT_COLUMNS];
+    *ret_is_sealed = false;
+    if (sqlite3_column_type(statement, column) == SQLITE_NULL)
+        return 0;
+    for (int i = 0; i < STAT_COLUMNS; i++)
+        field_take_column(statement, column + i, &fields[i]);
+    return take_sealed(pack, fields, fields[STAT_ID].number, name, ret_entry, ret_is_sealed, err);
+}
+
+int row_stat_record(struct sqlpack *pack, const struct cursor_row *row, const char *name,
+                    struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err)
+{
+    struct field fields[STAT_COLUMNS];
+    if (!field_take(row, fields, STAT_COLUMNS))
+        return db_corrupt(pack, err, "a row of sqlpack_stat is malformed");
+    return take_sealed(pack, fields, row->rowid, name, ret_entry, ret_is_sealed, err);
 }
 
 /* -- sqlar --------------------------------------------------------------------------------- */
@@ -138,10 +158,13 @@ static int take_raw(struct sqlpack *pack, sqlite3_stmt *statement, struct raw *r
     raw->name = name_column(statement, 1, &raw->name_bytes);
     if (!raw->name)
         return db_corrupt(pack, err, "the name in row %lld is no text", (long long)raw->id);
-    raw->has_sz = sqlite3_column_type(statement, 4) != SQLITE_NULL;
-    if (!take_int(statement, 2, 0, S_IFMT | 07777, &raw->mode) ||
-        !take_int(statement, 3, INT64_MIN, INT64_MAX, &raw->mtime) ||
-        (raw->has_sz && !take_int(statement, 4, -1, INT64_MAX, &raw->sz)))
+    struct field fields[3];
+    for (int i = 0; i < 3; i++)
+        field_take_column(statement, 2 + i, &fields[i]);
+    raw->has_sz = fields[2].kind != FIELD_NULL;
+    if (!take_int(&fields[0], 0, S_IFMT | 07777, &raw->mode) ||
+        !take_int(&fields[1], INT64_MIN, INT64_MAX, &raw->mtime) ||
+        (raw->has_sz && !take_int(&fields[2], -1, INT64_MAX, &raw->sz)))
         return db_corrupt(pack, err, "the metadata of '%s' make no sense", show(raw->name).text);
     raw->data_type = sqlite3_column_type(statement, 6);
     if (sqlite3_column_type(statement, 5) != SQLITE_NULL) {

@@ -66,9 +66,6 @@ const char *const schema_statements[STATEMENT_COUNT] = {
     [STATEMENT_ID_ENDS] = "SELECT (SELECT min(rowid) FROM sqlar), (SELECT max(rowid) FROM sqlar)",
     [STATEMENT_STAT_END] = "SELECT max(id) FROM sqlpack_stat",
 
-    [STATEMENT_NAMES] = "SELECT rowid, name FROM sqlar ORDER BY name",
-    [STATEMENT_NAMES_BETWEEN] = "SELECT rowid, name FROM sqlar WHERE name >= ?1 AND name < ?2 "
-                                "ORDER BY name",
     [STATEMENT_NAMES_NORMAL] = "SELECT rowid, name FROM sqlar "
                                "ORDER BY sqlpack_normal(name), sqlpack_form(name), name",
     [STATEMENT_DOUBLES_CREATE] = "CREATE TEMP TABLE sqlpack_doubles(id INTEGER PRIMARY KEY)",
