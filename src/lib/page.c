@@ -64,6 +64,11 @@ uint32_t page_lock_number(uint32_t page_bytes)
     return (1u << 30) / page_bytes + 1;
 }
 
+uint32_t page_number_behind(uint32_t page_bytes, uint32_t number)
+{
+    return number + 1 == page_lock_number(page_bytes) ? number + 2 : number + 1;
+}
+
 static bool is_interior(enum page_kind kind)
 {
     return kind == PAGE_INDEX_INTERIOR || kind == PAGE_TABLE_INTERIOR;

@@ -56,9 +56,19 @@ struct tree {
 
 uint32_t page_file_take(struct page_file *file)
 {
-    if (file->next == page_lock_number(file->page_bytes))
+    return page_file_take_many(file, 1);
+}
+
+uint32_t page_file_take_many(struct page_file *file, uint32_t count)
+{
+    uint32_t lock = page_lock_number(file->page_bytes);
+    if (file->next == lock)
         file->next++;
-    return file->next++;
+    uint32_t first = file->next;
+    file->next += count;
+    if (first < lock && file->next > lock)
+        file->next++;
+    return first;
 }
 
 int page_file_write(const struct page_file *file, uint32_t number, const void *data, size_t size,
@@ -113,9 +123,12 @@ static uint32_t write_chain(struct page_file *file, const struct payload *payloa
                             struct sqlpack_error *err)
 {
     uint64_t total = payload_bytes(payload);
-    uint32_t first = page_file_take(file), number = first;
-    auto_free unsigned char *image = file->fd < 0 ? NULL : malloc(file->page_bytes);
-    if (file->fd >= 0 && !image) {
+    uint32_t count = page_overflow_count(file->page_bytes, total, (uint32_t)from);
+    uint32_t first = page_file_take_many(file, count), number = first;
+    if (file->fd < 0)
+        return first;
+    auto_free unsigned char *image = malloc(file->page_bytes);
+    if (!image) {
         no_memory(err);
         return 0;
     }
@@ -124,17 +137,15 @@ static uint32_t write_chain(struct page_file *file, const struct payload *payloa
         if (part > total - from)
             part = (size_t)(total - from);
         bool is_last = from + part == total;
-        uint32_t next = is_last ? 0 : page_file_take(file);
-        if (image) {
-            unsigned char *behind = page_put_u32(image, next);
-            if (payload_copy(payload, from, behind, part) < 0) {
-                fail_errno(err, "cannot read back what is to be packed");
-                return 0;
-            }
-            memset(behind + part, 0, file->page_bytes - 4 - part);
-            if (page_file_write(file, number, image, file->page_bytes, err) < 0)
-                return 0;
+        uint32_t next = page_number_behind(file->page_bytes, number);
+        unsigned char *behind = page_put_u32(image, is_last ? 0 : next);
+        if (payload_copy(payload, from, behind, part) < 0) {
+            fail_errno(err, "cannot read back what is to be packed");
+            return 0;
         }
+        memset(behind + part, 0, file->page_bytes - 4 - part);
+        if (page_file_write(file, number, image, file->page_bytes, err) < 0)
+            return 0;
         number = next;
         from += part;
     }
