@@ -22,10 +22,11 @@ static struct window *window_of(const sqlite3_file *file)
     return (struct window *)(uintptr_t)file->pMethods;
 }
 
-/* Fills the window from an offset on, as far as the file goes. */
-static int fill(struct window *window, sqlite3_file *file, sqlite3_int64 from)
+/* Fills the window with what lies around an offset, as far as the file goes. It begins at a
+ * multiple of its size: SQLite's own check goes through the leaves backwards. */
+static int fill(struct window *window, sqlite3_file *file, sqlite3_int64 around)
 {
-    sqlite3_int64 end;
+    sqlite3_int64 from = around - around % WINDOW_BYTES, end;
     window->from = window->to = 0;
     int code = window->below->xFileSize(file, &end);
     if (code != SQLITE_OK || from >= end)
@@ -39,7 +40,7 @@ static int fill(struct window *window, sqlite3_file *file, sqlite3_int64 from)
     return SQLITE_OK;
 }
 
-/* Only what continues a read before it is worth reading ahead. */
+/* Only what continues a read before it is worth more than itself. */
 static int ahead_read(sqlite3_file *file, void *data, int size, sqlite3_int64 from)
 {
     struct window *window = window_of(file);
