@@ -199,13 +199,11 @@ static int visit_below(struct finish *finish, const char *name, struct sqlpack_e
         return err->status == SQLPACK_NOT_FOUND ? 0 : -1;
     struct sqlpack_entry entry;
     int more;
-    while ((more = sqlpack_list_next(list, &entry, err)) > 0)
-        if (visit(finish, &entry, err) < 0) {
-            more = -1;
-            break;
-        }
+    bool failed = false;
+    while (!failed && (more = sqlpack_list_next(list, &entry, err)) > 0)
+        failed = visit(finish, &entry, err) < 0;
     sqlpack_list_close(list);
-    return more;
+    return failed || (more < 0 && err->status != SQLPACK_NOT_FOUND) ? -1 : 0;
 }
 
 /* The target itself, unless it was there with other entries in it. */

@@ -20,6 +20,13 @@ static void skip_row(void *user, const char *name, const char *why)
     policy_loss(&run->policy, name, 0, "%s", why);
 }
 
+/* A selected name that leads to nothing. */
+static void tell_missing(struct run *run, const char *name)
+{
+    if (run->pass == PASS_FILES)
+        policy_loss(&run->policy, name, 0, "is not in the pack");
+}
+
 /* Opens the list of the next selected name. Returns 1, 0 where there is none, -1. */
 static int open_list(struct run *run, struct sqlpack_error *err)
 {
@@ -31,15 +38,29 @@ static int open_list(struct run *run, struct sqlpack_error *err)
             .skipped = run->pass == PASS_FILES ? skip_row : NULL,
             .user = run,
         };
-        if (path_is_safe(name, strlen(name))) {
-            if (sqlpack_list_open(run->pack, &options, &run->list, err) == 0)
-                return 1;
-            if (err->status != SQLPACK_NOT_FOUND)
-                return -1;
+        if (!path_is_safe(name, strlen(name))) {
+            tell_missing(run, name);
+            continue;
         }
-        if (run->pass == PASS_FILES)
-            policy_loss(&run->policy, name, 0, "is not in the pack");
+        if (sqlpack_list_open(run->pack, &options, &run->list, err) == 0)
+            return 1;
+        if (err->status != SQLPACK_NOT_FOUND)
+            return -1;
+        tell_missing(run, name);
     }
+    return 0;
+}
+
+/* The next entry of the open list. Returns 1, 0 at its end, -1. */
+static int next_of_list(struct run *run, int64_t *ret_id, struct sqlpack_error *err)
+{
+    struct sqlpack_entry entry;
+    int more = run->list ? sqlpack_list_next(run->list, &entry, err) : 0;
+    if (more > 0)
+        *ret_id = entry.id;
+    if (more >= 0 || err->status != SQLPACK_NOT_FOUND)
+        return more;
+    tell_missing(run, run->selection.names[run->next_name - 1]);
     return 0;
 }
 
@@ -52,10 +73,7 @@ static int next_id(struct run *run, int64_t *ret_id, struct sqlpack_error *err)
         return 1;
     }
     for (;;) {
-        struct sqlpack_entry entry;
-        int more = run->list ? sqlpack_list_next(run->list, &entry, err) : 0;
-        if (more > 0)
-            *ret_id = entry.id;
+        int more = next_of_list(run, ret_id, err);
         if (more != 0)
             return more;
         sqlpack_list_close(run->list);
