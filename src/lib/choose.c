@@ -90,6 +90,8 @@ static void add_entry(struct tree_sample *sample, int folder, const char *leaf, 
             entry.sz > sample->packer->options->max_file_bytes)
             return;
         entry.stored_bytes = stored_bytes(sample, fd, entry.sz);
+        if (entry.stored_bytes > ROW_CONTENT_MAX)
+            entry.stored_bytes = 0; /* it goes to sqlpack_chunk, whatever the page size */
     }
     sample->entries[sample->count++] = entry;
 }

@@ -261,11 +261,7 @@ int loader_place(struct loader *loader, struct loader_batch *batch, size_t i,
         open_leaf(loader, batch, i, err) < 0)
         return -1;
     uint32_t count = page_overflow_count(page_bytes, total, row->local_bytes);
-    for (uint32_t k = 0; k < count; k++) {
-        uint32_t number = page_file_take(&loader->file);
-        if (k == 0)
-            row->overflow_first = number;
-    }
+    row->overflow_first = count ? page_file_take_many(&loader->file, count) : 0;
     loader->last_id = row->id;
     if (batch->leaf_count > 0) {
         page_add(&loader->open, bytes); /* without an image: it only counts */
@@ -341,8 +337,7 @@ static int write_overflow(const struct loader *loader, struct loader_batch *batc
     for (uint64_t at = row->local_bytes; at < total;) {
         size_t part = total - at < room ? (size_t)(total - at) : room;
         bool is_last = at + part == total;
-        uint32_t next =
-            number + 1 == page_lock_number(loader->file.page_bytes) ? number + 2 : number + 1;
+        uint32_t next = page_number_behind(loader->file.page_bytes, number);
         unsigned char *image = out_page(loader, batch, number, err);
         if (!image)
             return -1;
