@@ -123,7 +123,6 @@ enum statement {
     STATEMENT_ROW_BY_ID_FOREIGN,
     STATEMENT_ROW_BY_NAME, /* ?1: largest content to give, ?2: name */
     STATEMENT_ROW_BY_NAME_FOREIGN,
-    STATEMENT_STATS,      /* ?1 and ?2: ids */
     STATEMENT_STAT_BY_ID, /* ?1: id */
     STATEMENT_FIRST_LINK, /* ?1: id of the first name of a hard link */
     STATEMENT_SIZES,
@@ -145,6 +144,8 @@ enum statement {
     STATEMENT_STORED_CHUNKS,
     STATEMENT_LOSSES,
     STATEMENT_OWNERS,
+    STATEMENT_STAT_COUNT, /* ?1 and ?2: ids */
+    STATEMENT_ORPHANS,    /* ?1 and ?2: ids */
     STATEMENT_INTEGRITY,
     STATEMENT_CHUNK_PLACES,
     STATEMENT_COUNT,

@@ -57,8 +57,6 @@ const char *const schema_statements[STATEMENT_COUNT] = {
     [STATEMENT_ROW_BY_ID_FOREIGN] = ROWS_FOREIGN "WHERE a.rowid = ?2",
     [STATEMENT_ROW_BY_NAME] = ROWS "WHERE a.name = ?2",
     [STATEMENT_ROW_BY_NAME_FOREIGN] = ROWS_FOREIGN "WHERE a.name = ?2",
-    [STATEMENT_STATS] = "SELECT " ROW_OF_STAT " FROM sqlpack_stat s "
-                        "WHERE s.id BETWEEN ?1 AND ?2 ORDER BY s.id",
     [STATEMENT_STAT_BY_ID] = "SELECT " ROW_OF_STAT " FROM sqlpack_stat s WHERE s.id = ?1",
     [STATEMENT_FIRST_LINK] = "SELECT a.name, s.mode, s.link FROM sqlar a "
                              "JOIN sqlpack_stat s ON s.id = a.id WHERE a.id = ?1",
@@ -91,6 +89,10 @@ const char *const schema_statements[STATEMENT_COUNT] = {
     [STATEMENT_LOSSES] = "SELECT rowid, name, what, os_errno FROM sqlpack_loss ORDER BY rowid",
     [STATEMENT_OWNERS] = "SELECT rowid, kind, id, name FROM sqlpack_owner ORDER BY rowid",
 
+    [STATEMENT_STAT_COUNT] = "SELECT count(*) FROM sqlpack_stat WHERE id BETWEEN ?1 AND ?2 "
+                             "AND id <> 0",
+    [STATEMENT_ORPHANS] = "SELECT id FROM sqlpack_stat s WHERE id BETWEEN ?1 AND ?2 AND id <> 0 "
+                          "AND NOT EXISTS (SELECT 1 FROM sqlar a WHERE a.id = s.id)",
     [STATEMENT_INTEGRITY] = "PRAGMA integrity_check(20)",
     [STATEMENT_CHUNK_PLACES] = "SELECT id, offset, len FROM sqlpack_chunk ORDER BY id, offset",
 };

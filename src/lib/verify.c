@@ -67,17 +67,10 @@ struct patrol {
     struct verification *verification;
     struct sqlpack *pack;
     struct tally tally;
-    sqlite3_stmt *stats; /* steps through the ids of sqlpack_stat beside the rows; owned */
-    bool has_stat;       /* it stands on one */
     uint64_t untold_entries, untold_bytes;
     bool is_cancelled;
     struct sqlpack_error err; /* then */
 };
-
-static void patrol_release(struct patrol *patrol)
-{
-    db_release(&patrol->stats);
-}
 
 static int tell(struct patrol *patrol, struct sqlpack_error *err)
 {
@@ -177,40 +170,45 @@ static int check_row(struct patrol *patrol, const struct reader_row *row, struct
 /* -- metadata without a row
  * -------------------------------------------------------------------------- */
 
-static int next_stat(struct patrol *patrol, struct sqlpack_error *err)
+/* Begins a statement on a range of ids. */
+static sqlite3_stmt *on_range(struct sqlpack *pack, enum statement which, struct id_range range,
+                              struct sqlpack_error *err)
 {
-    int result = db_step(patrol->pack, patrol->stats, err);
-    patrol->has_stat = result > 0;
-    return result < 0 ? -1 : 0;
+    sqlite3_stmt *statement = db_prepare(pack, which, err);
+    if (!statement)
+        return NULL;
+    sqlite3_bind_int64(statement, 1, range.first);
+    sqlite3_bind_int64(statement, 2, range.last);
+    return statement;
 }
 
-static int open_stats(struct patrol *patrol, struct id_range range, struct sqlpack_error *err)
+static int report_orphans(struct patrol *patrol, struct id_range range, struct sqlpack_error *err)
+{
+    auto_release(db_release) sqlite3_stmt *statement =
+        on_range(patrol->pack, STATEMENT_ORPHANS, range, err);
+    if (!statement)
+        return -1;
+    int result;
+    while ((result = db_step(patrol->pack, statement, err)) > 0)
+        report_difference(&patrol->verification->report, "",
+                          "orphan: the metadata with the id %lld belongs to no entry",
+                          (long long)sqlite3_column_int64(statement, 0));
+    return result;
+}
+
+/* As much metadata as rows that are sealed: then each belongs to one of them. */
+static int check_orphans(struct patrol *patrol, struct id_range range, struct sqlpack_error *err)
 {
     if (!patrol->verification->is_own)
         return 0;
-    patrol->stats = db_prepare(patrol->pack, STATEMENT_STATS, err);
-    if (!patrol->stats)
+    auto_release(db_release) sqlite3_stmt *statement =
+        on_range(patrol->pack, STATEMENT_STAT_COUNT, range, err);
+    if (!statement || db_step(patrol->pack, statement, err) < 0)
         return -1;
-    sqlite3_bind_int64(patrol->stats, 1, range.first);
-    sqlite3_bind_int64(patrol->stats, 2, range.last);
-    return next_stat(patrol, err);
-}
-
-/* Passes the metadata with ids up to `id`, that of a row, and names what has none. */
-static int pass_stats(struct patrol *patrol, int64_t id, bool has_row, struct sqlpack_error *err)
-{
-    while (patrol->has_stat) {
-        int64_t at = sqlite3_column_int64(patrol->stats, 0);
-        if (at > id)
-            return 0;
-        if (at != 0 && !(has_row && at == id))
-            report_difference(&patrol->verification->report, "",
-                              "orphan: the metadata with the id %lld belongs to no entry",
-                              (long long)at);
-        if (next_stat(patrol, err) < 0)
-            return -1;
-    }
-    return 0;
+    uint64_t sealed = patrol->tally.entry_count - patrol->tally.foreign_count;
+    if ((uint64_t)sqlite3_column_int64(statement, 0) == sealed)
+        return 0;
+    return report_orphans(patrol, range, err);
 }
 
 /* -- ranges and tasks
@@ -239,26 +237,26 @@ static int walk_rows(struct patrol *patrol, struct reader_rows *rows, struct sql
     struct reader_row row;
     int result;
     while ((result = reader_rows_next(rows, &row, err)) > 0) {
-        if (pass_stats(patrol, row.entry.id, true, err) < 0 || check_row(patrol, &row, err) < 0)
+        if (check_row(patrol, &row, err) < 0)
             return -1;
         if (++patrol->untold_entries >= TELL_ENTRIES && tell(patrol, err) < 0)
             return -1;
     }
-    return result < 0 || pass_stats(patrol, INT64_MAX, false, err) < 0 ? -1 : tell(patrol, err);
+    return result < 0 ? -1 : tell(patrol, err);
 }
 
 static int check_range(void *user, struct sqlpack *pack, struct id_range range,
                        struct sqlpack_error *err)
 {
     struct verification *verification = user;
-    auto_release(patrol_release) struct patrol patrol = {.verification = verification,
-                                                         .pack = pack};
+    struct patrol patrol = {.verification = verification, .pack = pack};
     struct reader_rows *rows;
-    if (open_stats(&patrol, range, err) < 0 ||
-        reader_rows_open(pack, range, verification->sample.limit > 0, &rows, err) < 0)
+    if (reader_rows_open(pack, range, verification->sample.limit > 0, &rows, err) < 0)
         return -1;
     int result = walk_rows(&patrol, rows, err);
     reader_rows_close(rows);
+    if (result == 0)
+        result = check_orphans(&patrol, range, err);
     add_tally(verification, &patrol.tally);
     return result;
 }
@@ -287,7 +285,8 @@ static int check_root(struct verification *verification, struct sqlpack *pack,
     if (sqlpack_find(pack, "", &root, err) < 0)
         return -1;
     if (root.is_foreign)
-        report_difference(&verification->report, "", "foreign: the metadata of the root is not sealed");
+        report_difference(&verification->report, "",
+                          "foreign: the metadata of the root is not sealed");
     hash_sum_add(&verification->tally.sum, &root, false);
     return 0;
 }
