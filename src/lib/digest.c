@@ -74,24 +74,36 @@ static int add_row(struct digesting *digesting, struct sqlpack *pack, struct rea
     return 0;
 }
 
+/* How often the caller hears of progress: after so many entries of one thread. */
+#define TELL_ENTRIES 256
+
+static int add_rows(struct digesting *digesting, struct sqlpack *pack, struct reader_rows *rows,
+                    struct hash_sum *sum, struct sqlpack_error *err)
+{
+    struct reader_row row;
+    int result;
+    uint64_t untold = 0;
+    while ((result = reader_rows_next(rows, &row, err)) > 0) {
+        if (add_row(digesting, pack, &row, sum, err) < 0)
+            return -1;
+        if (++untold < TELL_ENTRIES)
+            continue;
+        if (report_progress(&digesting->report, untold, 0, err) < 0)
+            return -1;
+        untold = 0;
+    }
+    return result < 0 ? -1 : report_progress(&digesting->report, untold, 0, err);
+}
+
 static int add_range(void *user, struct sqlpack *pack, struct id_range range,
                      struct sqlpack_error *err)
 {
     struct digesting *digesting = user;
     struct hash_sum sum = {0};
     struct reader_rows *rows;
-    struct reader_row row;
     if (reader_rows_open(pack, range, false, &rows, err) < 0)
         return -1;
-    int result;
-    uint64_t count = 0;
-    while ((result = reader_rows_next(rows, &row, err)) > 0) {
-        if (add_row(digesting, pack, &row, &sum, err) < 0 ||
-            (++count % 256 == 0 && report_progress(&digesting->report, 256, 0, err) < 0)) {
-            result = -1;
-            break;
-        }
-    }
+    int result = add_rows(digesting, pack, rows, &sum, err);
     reader_rows_close(rows);
     pthread_mutex_lock(&digesting->mutex);
     hash_sum_merge(&digesting->sum, &sum);
