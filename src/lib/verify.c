@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Checks a pack: structure, every row, every content, what the rows add up to. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/random.h>
@@ -153,7 +154,7 @@ static int check_row(struct patrol *patrol, const struct reader_row *row, struct
     const struct sqlpack_entry *entry = &row->entry;
     struct verification *verification = patrol->verification;
     if (row->skip_why) {
-        report_difference(&verification->report, entry->name, "name-refused: %s", row->skip_why);
+        report_difference(&verification->report, entry->name, "unusable: %s", row->skip_why);
         return 0;
     }
     count_row(&patrol->tally, entry);
@@ -336,11 +337,34 @@ static int check_pack(struct verification *verification, struct sqlpack *pack,
     return 0;
 }
 
+/* Every thread opens the pack by its name: it must be the same file for all of them. */
+static int check_same(const struct verification *verification, const struct stat *before,
+                      struct sqlpack_error *err)
+{
+    struct stat now;
+    if (stat(verification->path, &now) == 0 && now.st_dev == before->st_dev &&
+        now.st_ino == before->st_ino)
+        return 0;
+    return fail(err, SQLPACK_BUSY, "cannot verify '%s': it was replaced meanwhile",
+                show(verification->path).text);
+}
+
+/* A folder that is not there shall not be told at the end of a long run. */
+static int check_dir(const char *dir, struct sqlpack_error *err)
+{
+    auto_close int fd = dir ? open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    return dir && fd < 0 ? fail_errno(err, "cannot read folder '%s'", show(dir).text) : 0;
+}
+
 static int run(struct verification *verification, struct sqlpack_verify_result *result,
                struct sqlpack_error *err)
 {
+    struct stat before;
     struct sqlpack *pack;
-    if (sample_init(&verification->sample, verification->options, err) < 0 ||
+    if (stat(verification->path, &before) < 0)
+        return fail_errno(err, "cannot open '%s'", show(verification->path).text);
+    if (check_dir(verification->options->dir, err) < 0 ||
+        sample_init(&verification->sample, verification->options, err) < 0 ||
         sqlpack_open(verification->path, &pack, err) < 0)
         return -1;
     int status = check_pack(verification, pack, result, err);
@@ -348,7 +372,7 @@ static int run(struct verification *verification, struct sqlpack_verify_result *
         status = compare_tree(verification->path, verification->options, &verification->sample,
                               &verification->report, err);
     sqlpack_close(pack);
-    return status;
+    return status < 0 ? -1 : check_same(verification, &before, err);
 }
 
 int sqlpack_verify(const char *path, const struct sqlpack_verify_options *options,

@@ -298,8 +298,8 @@ offset_of() {
         INSERT INTO sqlar VALUES('../up', 33188, 1, 1, x'78'), ('a', 33188, 1, 1, x'78'),
             ('./a', 33188, 1, 1, x'79')"
     run_fails 1 sqlpack verify p.db
-    [[ $stderr == *"'../up': name-refused: "* ]]
-    [ "$(grep -c name-refused <<<"$stderr")" = 2 ]
+    [[ $stderr == *"'../up': unusable: "* ]]
+    [ "$(grep -c unusable <<<"$stderr")" = 2 ]
 }
 
 @test "verify: an archive of sqlite3 is checked for what it has" {

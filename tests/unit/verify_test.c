@@ -99,6 +99,24 @@ static void test_digest_stop(const char *path)
     is_int(err.status, SQLPACK_CANCELLED, "says that it was cancelled");
 }
 
+static int replace_pack(void *user, const struct sqlpack_progress *progress)
+{
+    (void)user;
+    (void)progress;
+    rename("copy.db", "p.db"); /* fails the second time, which is all right */
+    return 0;
+}
+
+/* Threads open the pack by its name, at different times. */
+static void test_replaced(void)
+{
+    struct sqlpack_verify_options options = {.jobs = 2, .hooks = {.progress = replace_pack}};
+    struct sqlpack_verify_result result;
+    struct sqlpack_error err;
+    ok(sqlpack_verify("p.db", &options, &result, &err) == -1, "a pack that is replaced meanwhile");
+    is_int(err.status, SQLPACK_BUSY, "is no finding but a reason to try again");
+}
+
 /* The share of names that a sample takes. */
 static double share(const struct sample *sample)
 {
@@ -138,6 +156,7 @@ int main(void)
     struct sqlpack_pack_result result;
     struct sqlpack_error err;
     ok(sqlpack_pack("tree", "p.db", &options, &result, &err) == 0, "packs a tree");
+    ok(sqlpack_pack("tree", "copy.db", &options, &result, &err) == 0, "and once more");
     for (unsigned jobs = 1; jobs <= 4; jobs *= 2) {
         test_progress(jobs, NULL);
         test_progress(jobs, "tree");
@@ -147,6 +166,7 @@ int main(void)
     }
     test_digest_stop("tree");
     test_digest_stop("p.db");
+    test_replaced();
     test_sample();
     remove_tree();
     rmdir(place);
