@@ -19,6 +19,11 @@ public() {
     cd -- "$public" || return
 }
 
+# traced OPTION... COMMAND...: under strace, where the sanitizers cannot look for leaks.
+traced() {
+    ASAN_OPTIONS=detect_leaks=0 strace -f -qq "$@"
+}
+
 # hidden: what a run left in the current folder.
 hidden() {
     find . -name '.sqlpack-*'
@@ -294,7 +299,7 @@ sentinel_is_safe() {
     mkdir tree out
     head -c 3000000 /dev/urandom >tree/big
     sqlpack pack -q tree t.db
-    run strace -f -qq -o /dev/null -e inject=pwrite64:signal=KILL:when=1 \
+    run traced -o /dev/null -e inject=pwrite64:signal=KILL:when=1 \
         sqlpack unpack -q --into t.db out
     [ "$status" -ne 0 ]
     [ -z "$(ls -A out)" ]
@@ -427,7 +432,7 @@ PY
     echo x >tree/a
     ln tree/a tree/b
     sqlpack pack -q tree t.db
-    run_fails 1 strace -f -qq -o /dev/null -e inject=linkat:error=EPERM sqlpack unpack t.db out
+    run_fails 1 traced -o /dev/null -e inject=linkat:error=EPERM sqlpack unpack t.db out
     [[ $stderr == *"'b'"*copy* ]]
     [ "$(cat out/a out/b)" = $'x\nx' ]
     [ "$(stat -c %h out/b)" = 1 ]
@@ -469,7 +474,7 @@ PY
     setfattr -n user.one -v 1 tree/f 2>/dev/null || skip "no attributes here"
     setfattr -n user.two -v 2 tree/f
     sqlpack pack -q tree t.db
-    run_fails 1 strace -f -qq -o /dev/null -e inject=fsetxattr:error=EOPNOTSUPP \
+    run_fails 1 traced -o /dev/null -e inject=fsetxattr:error=EOPNOTSUPP \
         sqlpack unpack t.db out
     [[ $stderr == *"'f'"*user.one* && $stderr == *"'f'"*user.two* ]]
     [ "$(grep -c user.one <<<"$stderr")" = 1 ]
@@ -857,7 +862,7 @@ on_small_disk() {
         for error in EIO ENOSPC EMFILE; do
             for when in 1 2 3 5 8 13 21+; do
                 status=0
-                strace -f -qq -o /dev/null -e "inject=$call:error=$error:when=$when" \
+                traced -o /dev/null -e "inject=$call:error=$error:when=$when" \
                     sqlpack unpack -q t.db out 2>/dev/null || status=$?
                 [ "$status" -lt 128 ] || { echo "$call $error $when: $status" >&2 && return 1; }
                 [ "$status" -gt 0 ] || [ -e out ] ||
@@ -877,7 +882,7 @@ on_small_disk() {
     mkdir tree
     touch tree/x
     sqlpack pack -q tree t.db
-    run_fails 3 strace -f -qq -o trace -e trace=syncfs,renameat2,fsync \
+    run_fails 3 traced -o trace -e trace=syncfs,renameat2,fsync \
         -e inject=syncfs:error=EIO:when=1 sqlpack unpack t.db out
     [ "$(grep -c syncfs trace)" = 1 ]
     run grep -c renameat2 trace
@@ -890,9 +895,9 @@ on_small_disk() {
     mkdir tree
     touch tree/x
     sqlpack pack -q tree t.db
-    strace -f -qq -o trace -e trace=syncfs,renameat2,fsync sqlpack unpack -q t.db out
+    traced -o trace -e trace=syncfs,renameat2,fsync sqlpack unpack -q t.db out
     [ "$(grep -o 'syncfs\|renameat2\|fsync' trace | tr '\n' ' ')" = 'syncfs renameat2 fsync ' ]
-    strace -f -qq -o trace -e trace=syncfs,renameat2,fsync sqlpack unpack -q --no-sync t.db out2
+    traced -o trace -e trace=syncfs,renameat2,fsync sqlpack unpack -q --no-sync t.db out2
     [ "$(grep -o 'syncfs\|renameat2\|fsync' trace | tr '\n' ' ')" = 'renameat2 ' ]
 }
 
@@ -933,7 +938,7 @@ on_small_disk() {
     want=$("$BUILD/unit/treedump" tree)
     for call in openat pwrite64 utimensat mkdirat linkat symlinkat fchmod syncfs renameat2 fsync; do
         for when in 1 2 3 5 8 13; do
-            run strace -f -qq -o /dev/null -e "inject=$call:signal=KILL:when=$when" \
+            run traced -o /dev/null -e "inject=$call:signal=KILL:when=$when" \
                 sqlpack unpack -q t.db out
             if [ -e out ]; then
                 [ "$("$BUILD/unit/treedump" out)" = "$want" ]
@@ -982,13 +987,13 @@ on_small_disk() {
     sentinel
     make_tree tree
     sqlpack pack -q tree t.db
-    strace -f -qq -o /dev/null -e inject=openat2:error=ENOSYS sqlpack unpack -q --specials t.db out
+    traced -o /dev/null -e inject=openat2:error=ENOSYS sqlpack unpack -q --specials t.db out
     same_tree tree out
     mkdir -p tree2/d into
     touch tree2/d/f
     sqlpack pack -q tree2 t2.db
     ln -s ../outside into/d
-    run_fails 1 strace -f -qq -o /dev/null -e inject=openat2:error=ENOSYS \
+    run_fails 1 traced -o /dev/null -e inject=openat2:error=ENOSYS \
         sqlpack unpack --into t2.db into
     sentinel_is_safe
 }
@@ -1000,15 +1005,15 @@ on_small_disk() {
     sqlpack pack -q tree t.db
     run sqlpack unpack --json t.db out
     [[ $output == *'"is_confined":true'* ]] || skip "no Landlock here"
-    strace -f -qq -o trace -e trace=landlock_restrict_self,clone3,clone,prctl \
+    traced -o trace -e trace=landlock_restrict_self,clone3,clone,prctl \
         sqlpack unpack -q t.db out2
     grep -q 'landlock_restrict_self.*= 0' trace
     # before the first thread
     [ "$(grep -o 'landlock_restrict_self\|clone' trace | head -1)" = landlock_restrict_self ]
-    strace -f -qq -o trace -e trace=landlock_restrict_self sqlpack unpack -q --no-sandbox t.db out3
+    traced -o trace -e trace=landlock_restrict_self sqlpack unpack -q --no-sandbox t.db out3
     [ ! -s trace ]
     # a kernel without it is no failure
-    run_ok strace -f -qq -o /dev/null -e inject=landlock_create_ruleset:error=ENOSYS \
+    run_ok traced -o /dev/null -e inject=landlock_create_ruleset:error=ENOSYS \
         sqlpack unpack -q t.db out4
     same_tree tree out4
 }
