@@ -135,6 +135,8 @@ static int open_blob(struct content *content, const char *table, int64_t rowid,
     int code = sqlite3_blob_open(content->pack->db, "main", table, "data", rowid, 0, ret_blob);
     if (code == SQLITE_OK)
         return 0;
+    if ((code & 0xff) == SQLITE_ERROR) /* the row that was just read is not where it should be */
+        return corrupt(content, err);
     return fail_sqlite(err, content->pack->db, "cannot read '%s'", show(content->entry->name).text);
 }
 

@@ -282,7 +282,8 @@ static int fill_spool(struct sqlpack_list *list, sqlite3_stmt *add, struct sqlpa
 /* Puts the whole walk into the spool and walks over that. */
 static int begin_sorted(struct sqlpack_list *list, struct sqlpack_error *err)
 {
-    if (db_run(list->pack, STATEMENT_SORT_CREATE, err) < 0)
+    if (db_run(list->pack, STATEMENT_SORT_CREATE, err) < 0 ||
+        db_run(list->pack, STATEMENT_SORT_CLEAR, err) < 0)
         return -1;
     list->has_spool = true;
     auto_release(db_release) sqlite3_stmt *add = db_prepare(list->pack, STATEMENT_SORT_ADD, err);
@@ -384,7 +385,7 @@ void sqlpack_list_close(struct sqlpack_list *list)
         cursor_close(list->stats[i].cursor);
     struct sqlpack_error ignored;
     if (list->has_spool)
-        db_run(list->pack, STATEMENT_SORT_DROP, &ignored);
+        db_run(list->pack, STATEMENT_SORT_CLEAR, &ignored);
     buf_release(&list->below);
     buf_release(&list->last);
     buf_release(&list->normal);

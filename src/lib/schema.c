@@ -66,17 +66,19 @@ const char *const schema_statements[STATEMENT_COUNT] = {
 
     [STATEMENT_NAMES_NORMAL] = "SELECT rowid, name FROM sqlar "
                                "ORDER BY sqlpack_normal(name), sqlpack_form(name), name",
-    [STATEMENT_DOUBLES_CREATE] = "CREATE TEMP TABLE sqlpack_doubles(id INTEGER PRIMARY KEY)",
-    [STATEMENT_DOUBLES_ADD] = "INSERT INTO temp.sqlpack_doubles(id) VALUES(?1)",
+    [STATEMENT_DOUBLES_CREATE] =
+        "CREATE TEMP TABLE IF NOT EXISTS sqlpack_doubles(id INTEGER PRIMARY KEY)",
+    [STATEMENT_DOUBLES_ADD] = "INSERT OR IGNORE INTO temp.sqlpack_doubles(id) VALUES(?1)",
     [STATEMENT_DOUBLES_FIND] = "SELECT 1 FROM temp.sqlpack_doubles WHERE id = ?1",
 
-    [STATEMENT_SORT_CREATE] = "CREATE TEMP TABLE sqlpack_sort(seq INTEGER PRIMARY KEY, key INT, "
-                              "id INT, name TEXT)",
+    [STATEMENT_SORT_CREATE] =
+        "CREATE TEMP TABLE IF NOT EXISTS sqlpack_sort(seq INTEGER PRIMARY KEY, key INT, "
+        "id INT, name TEXT)",
     [STATEMENT_SORT_ADD] = "INSERT INTO temp.sqlpack_sort(key, id, name) VALUES(?1, ?2, ?3)",
     [STATEMENT_SORT_UP] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY key, seq",
     [STATEMENT_SORT_DOWN] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY key DESC, seq DESC",
     [STATEMENT_SORT_BACK] = "SELECT id, name FROM temp.sqlpack_sort ORDER BY seq DESC",
-    [STATEMENT_SORT_DROP] = "DROP TABLE temp.sqlpack_sort",
+    [STATEMENT_SORT_CLEAR] = "DELETE FROM temp.sqlpack_sort", /* DROP fails beside open reads */
 
     [STATEMENT_CHUNKS] = "SELECT rowid, offset, len, "
                          "CASE WHEN typeof(data) = 'blob' THEN length(data) END "
