@@ -234,3 +234,126 @@ hello" ]
     }
     [ "$(cat got)" = "$(sqlpack digest --json t.db | sed 's/.*"root_digest":"\([0-9a-f]*\)".*/\1/')" ]
 }
+
+# -- README.md ----------------------------------------------------------------------------------
+
+# A small tree with the names that README.md speaks of.
+make_thumbs() {
+    mkdir -p thumbs/00 thumbs/01
+    local i
+    for i in 00000 00256 00512; do head -c "4${i:3}" /dev/urandom >"thumbs/00/$i.jpg"; done
+    seq 1 3000 >thumbs/01/numbers.txt
+}
+
+# Figures, times and digests differ from tree to tree: the words around them do not.
+without_figures() {
+    sed -E 's/[0-9a-f]{32}/DIGEST/; s/-?[0-9][0-9.,:%]*/N/g; s/[KMG]iB/B/g; s/ +/ /g' "$@"
+}
+
+# readme_block LANGUAGE: the first block of code in it.
+readme_block() {
+    awk -v fence="\`\`\`$1" '$0 == "```" && inside { exit } inside; $0 == fence { inside = 1 }' \
+        "$ROOT/README.md"
+}
+
+@test "docs: the session in README.md runs as it is told" {
+    make_thumbs
+    readme_block console >session
+    [ -s session ]
+    while IFS= read -r line; do
+        printf '%s\n' "$line"
+        [[ $line != '$ '* ]] || bash -ec "${line#'$ '}" </dev/null
+    done < <(grep '^\$ ' session) >got
+    diff <(without_figures session) <(without_figures got)
+    cmp one.jpg thumbs/00/00256.jpg
+    diff -r thumbs copy
+}
+
+@test "docs: README.md lists every command but help" {
+    diff <(commands | grep -vx help | sort) \
+        <(sed -n 's/^    sqlpack \([a-z]*\) .*/\1/p' "$ROOT/README.md" | sort)
+}
+
+@test "docs: sqlite3 reads a pack as README.md says" {
+    need sqlite3
+    make_thumbs
+    sqlpack pack -q thumbs thumbs.db
+    readme_block sh >example.sh
+    run_ok sh -e example.sh
+    [[ $output == *"00/00512.jpg|"* ]]
+    cmp one.jpg thumbs/00/00256.jpg
+}
+
+# reads_packs COMMAND...: an example with its last lines reads both files of a pack exactly.
+reads_packs() {
+    "$@" 00/00256.jpg >one.jpg
+    "$@" 01/numbers.txt >numbers.txt
+    cmp one.jpg thumbs/00/00256.jpg
+    cmp numbers.txt thumbs/01/numbers.txt
+}
+
+@test "docs: Python reads a pack as README.md says" {
+    need python3
+    make_thumbs
+    sqlpack pack -q thumbs thumbs.db
+    { readme_block python; echo 'import sys; sys.stdout.buffer.write(read(sys.argv[1]))'; } >read.py
+    reads_packs python3 read.py
+}
+
+@test "docs: Node.js reads a pack as README.md says" {
+    need node
+    make_thumbs
+    sqlpack pack -q thumbs thumbs.db
+    { readme_block js; echo 'process.stdout.write(read(process.argv[2]));'; } >read.js
+    if ! node -e "require('node:sqlite')" 2>/dev/null; then
+        node -e "require('better-sqlite3')" 2>/dev/null || skip "no node:sqlite, no better-sqlite3"
+        sed -i "s/^.*node:sqlite.*/const Database = require('better-sqlite3');/
+            s/new DatabaseSync('thumbs.db', { readOnly: true })/new Database('thumbs.db', { readonly: true })/" read.js
+        grep -qF "new Database('thumbs.db', { readonly: true })" "$ROOT/README.md"
+    fi
+    reads_packs node --no-warnings read.js
+}
+
+@test "docs: PHP reads a pack as README.md says" {
+    need php
+    php -r 'exit(class_exists("SQLite3") && function_exists("gzuncompress") ? 0 : 1);' ||
+        skip "no SQLite3 or zlib in this PHP"
+    make_thumbs
+    sqlpack pack -q thumbs thumbs.db
+    # shellcheck disable=SC2016
+    { readme_block php; echo 'echo read($pack, $argv[1]);'; } >read.php
+    reads_packs php read.php
+}
+
+@test "docs: Go reads a pack as README.md says" {
+    need go
+    make_thumbs
+    sqlpack pack -q thumbs thumbs.db
+    readme_block go | sed 's/^	"io"$/	"io"\n	"os"/' >read.go
+    cat >>read.go <<'GO'
+
+func main() {
+	pack, err := sql.Open("sqlite3", "file:thumbs.db?mode=ro")
+	if err != nil {
+		panic(err)
+	}
+	data, err := read(pack, os.Args[1])
+	if err != nil {
+		panic(err)
+	}
+	os.Stdout.Write(data)
+}
+GO
+    GOFLAGS=-mod=mod GOPROXY=off go mod init read 2>/dev/null
+    GOFLAGS=-mod=mod GOPROXY=off go build -o read . 2>/dev/null || skip "go-sqlite3 is not here"
+    reads_packs ./read
+}
+
+@test "docs: the map in src/README.md names no file that is not there" {
+    local name
+    # shellcheck disable=SC2016
+    while read -r name; do
+        compgen -G "$ROOT/src/$name" >/dev/null || compgen -G "$ROOT/src/*/$name" >/dev/null ||
+            { echo "no $name" >&2 && return 1; }
+    done < <(grep -oE '`[^` ]*[a-z*]\.[ch]`' "$ROOT/src/README.md" | tr -d '\140')
+}
