@@ -15,6 +15,7 @@ override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
                      $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined) \
                      $(if $(TSAN),-fsanitize=thread) $(if $(SAN)$(TSAN),-fno-omit-frame-pointer)
 override LDLIBS   += $(PKG_LIBS) -pthread
+LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 
 # What a rule says instead of its command, unless V=1.
 say       = $(if $(V),,@echo '  $(1)' &&)
@@ -26,8 +27,9 @@ CMD_OBJ  := $(call objects,src/main.c src/cmd/*.c) $(CLI_OBJ)
 TOOLS    := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/perf/*.c))
 UNITS    := $(filter %_test,$(TOOLS))
 C_FILES   = $(wildcard src/*.c src/*/*.c tests/*/*.c)
-SCRIPTS   = tests/setup $(wildcard tests/demo tests/perf/run .ci/run tests/cli/*.bats) \
-            tests/cli/helper.bash completions/sqlpack.bash
+SCRIPTS   = completions/sqlpack.bash tests/cli/helper.bash tests/setup \
+            $(wildcard .ci/run tests/demo tests/perf/helper tests/perf/run tests/torture/*) \
+            $(wildcard tests/cli/*.bats)
 
 ## all: build sqlpack, libsqlpack.a and libsqlpack.so (the default)
 all: $(BUILD)/sqlpack $(BUILD)/libsqlpack.a $(BUILD)/libsqlpack.so
@@ -46,10 +48,10 @@ $(BUILD)/libsqlpack.a: $(LIB_OBJ)
 	@rm -f $@ && $(AR) rcsD $@ $(BUILD)/libsqlpack.o
 
 $(BUILD)/libsqlpack.so: $(LIB_OBJ)
-	$(call say,ld $@) $(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,libsqlpack.so.$(MAJOR) -o $@ $^ $(LDLIBS)
+	$(call say,ld $@) $(LINK) -shared -Wl,-soname,$(@F).$(MAJOR) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
-	$(call say,ld $@) $(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS)
 
 # Tests and tools of tests may use what is inside: they get the plain objects.
 $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ)
@@ -57,13 +59,13 @@ $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ)
 
 $(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(CC) $(CPPFLAGS) -Itests/unit $(CFLAGS) $(LDFLAGS) -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
+	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
 
 ## setup: install the packages that building and testing need
 setup:
 	tests/setup check
 
-## check: run all tests; SAN=1 with the address and undefined sanitizers, TSAN=1 with that for threads
+## check: run all tests; SAN=1: under the address and undefined sanitizers; TSAN=1: for threads
 check: setup
 	$(MAKE) run-tests
 
@@ -82,7 +84,7 @@ lint:
 	    'clang-tidy --quiet "$$1" -- $(CPPFLAGS) -Itests/unit -std=c17 2>/dev/null' tidy
 	cppcheck --quiet --enable=warning,portability --inline-suppr --error-exitcode=1 \
 	    --suppress=missingIncludeSystem -D_GNU_SOURCE -Isrc src
-	shellcheck $(SCRIPTS)
+	shellcheck -x -e SC1091$(,)SC2154 $(SCRIPTS)
 	mandoc -Tlint -W warning $(wildcard man/*)
 	$(MAKE) BUILD=build-gcc CC=gcc CFLAGS='-O2 -g -Werror' all
 	$(MAKE) BUILD=build-clang CC=clang CFLAGS='-O2 -g -Werror' all

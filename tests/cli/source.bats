@@ -96,6 +96,44 @@ defined_names() {
     [[ $output == *" 0/0 "*"1970 "* ]]
 }
 
+@test "source: what is installed is complete, works, and goes away again" {
+    need pkg-config man
+    run make -s -C "$ROOT" BUILD="$BUILD" PREFIX="$PWD/usr" install
+    [ "$status" -eq 0 ] || { printf '%s\n' "$output" >&2 && return 1; }
+    run_ok usr/bin/sqlpack --version
+    cat >program.c <<'C'
+#include <sqlpack.h>
+
+int main(void)
+{
+    return puts(sqlpack_version()) < 0;
+}
+C
+    export PKG_CONFIG_PATH=$PWD/usr/lib/pkgconfig LD_LIBRARY_PATH=$PWD/usr/lib
+    # shellcheck disable=SC2046
+    ${CC:-cc} -o program program.c $(pkg-config --cflags --libs sqlpack) ||
+        skip "a sanitized library does not link plainly"
+    run_ok ./program
+    [ "$output" = "$(pkg-config --modversion sqlpack)" ]
+    local page
+    for page in 1 3 5; do
+        run man -M "$PWD/usr/share/man" -w "$page" sqlpack
+        [ "$output" = "$PWD/usr/share/man/man$page/sqlpack.$page" ]
+    done
+    run make -s -C "$ROOT" BUILD="$BUILD" PREFIX="$PWD/usr" uninstall
+    [ "$status" -eq 0 ]
+    [ -z "$(find usr ! -type d)" ]
+}
+
+@test "source: make help lists the targets" {
+    run_ok make -s -C "$ROOT" help
+    local target
+    for target in all check lint install demo perf torture; do
+        grep -q "^$target: " <<<"$output"
+        grep -q "^$target:" "$ROOT/Makefile"
+    done
+}
+
 @test "source: what is committed names no private place" {
     cd -- "$ROOT"
     git rev-parse 2>/dev/null || skip "no git here"
