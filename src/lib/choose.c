@@ -191,7 +191,7 @@ static int judge(const struct tree_sample *sample, struct sqlpack_page_choice *c
 {
     uint32_t page_bytes = choice->page_bytes;
     size_t rounds = (ROWS_MIN + sample->count - 1) / sample->count;
-    uint64_t pages, empty_pages;
+    uint64_t pages = 0, empty_pages = 0;
     if (count_pages(sample, page_bytes, rounds * sample->count, &pages, err) < 0 ||
         count_pages(sample, page_bytes, 0, &empty_pages, err) < 0)
         return -1;

@@ -81,7 +81,7 @@ static int take_template(struct loader *loader, sqlite3 *db, struct sqlpack_erro
     loader->file.next = (uint32_t)(size / loader->file.page_bytes) + 1;
     loader->first_page = malloc(loader->file.page_bytes);
     int result = loader->first_page ? 0 : no_memory(err);
-    if (result == 0) {
+    if (loader->first_page) {
         memcpy(loader->first_page, image, loader->file.page_bytes);
         result = page_file_write(&loader->file, 1, image, (size_t)size, err);
     }

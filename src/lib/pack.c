@@ -193,15 +193,18 @@ static int work(void *user)
     struct packer *packer = user;
     struct sqlpack_error err;
     struct batch *batch = malloc(sizeof(*batch));
-    int result = batch ? batch_init(batch, packer, &err) : no_memory(&err);
+    if (!batch) {
+        no_memory(&err);
+        return stop_all(packer, &err);
+    }
+    int result = batch_init(batch, packer, &err);
     while (result == 0) {
         result = pack_take(packer, batch, &err);
         if (result <= 0)
             break;
         result = run_batch(packer, batch, &err);
     }
-    if (batch)
-        batch_release(batch);
+    batch_release(batch);
     free(batch);
     return result < 0 ? stop_all(packer, &err) : 0;
 }

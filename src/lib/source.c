@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Reads one entry of a tree: metadata, attributes, content, and whether it changed meanwhile. */
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -203,20 +204,22 @@ static int read_bytes(int fd, struct source *source)
 {
     uint64_t size = (uint64_t)source->stat.st_size;
     size_t want = size ? (size_t)size : 4096;
-    source->content->size = source->content_at;
+    struct buf *content = source->content;
+    assert(content);
+    content->size = source->content_at;
     for (;;) {
-        if (buf_reserve(source->content, want) < 0)
+        if (buf_reserve(content, want) < 0)
             return -1;
-        ssize_t n = file_read(fd, source->content->data + source->content->size, want);
+        ssize_t n = file_read(fd, content->data + content->size, want);
         if (n < 0)
             return -1;
-        source->content->size += (size_t)n;
+        content->size += (size_t)n;
         if (size || (size_t)n < want)
             break;
-        if (source->content->size - source->content_at > SOURCE_WHOLE_BYTES)
+        if (content->size - source->content_at > SOURCE_WHOLE_BYTES)
             return 0;
     }
-    source->entry.sz = source->content->size - source->content_at;
+    source->entry.sz = content->size - source->content_at;
     return 1;
 }
 

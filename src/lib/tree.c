@@ -319,7 +319,7 @@ static void put_entry(struct index_level *level, bool is_leaf, uint32_t child,
 {
     unsigned char *at = page_add(&level->page, cell_bytes + (is_leaf ? 0 : 4));
     level->last_cell_bytes = cell_bytes + (is_leaf ? 0 : 4);
-    if (!at)
+    if (!at || !cell) /* only counted */
         return;
     if (!is_leaf)
         at = page_put_u32(at, child);
@@ -591,7 +591,7 @@ int tree_append(struct tree *tree, int64_t rowid, const struct payload *payload,
     tree->leaf_is_open = true;
     tree->last_rowid = rowid;
     unsigned char *at = page_add(&tree->leaf, bytes);
-    if (at)
+    if (at && cell)
         memcpy(at, cell, bytes);
     return 0;
 }
