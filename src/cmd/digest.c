@@ -96,8 +96,7 @@ const struct command cmd_digest = {
     .name = "digest",
     .arguments = "PATH",
     .summary = "print the root digest of a folder or a pack",
-    .details =
-        "Equal digests mean equal trees: the digest of a folder, of its pack and of what\n"
-        "was unpacked from it are the same. PATH is a folder or a pack.\n",
+    .details = "Equal digests mean equal trees: the digest of a folder, of its pack and of what\n"
+               "was unpacked from it are the same. PATH is a folder or a pack.\n",
     .run = run,
 };

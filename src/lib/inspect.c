@@ -251,12 +251,17 @@ static void hash_column(struct hash_stream *hash, sqlite3_stmt *statement, int c
     hash_stream_bytes(hash, data ? data : "", (size_t)sqlite3_column_bytes(statement, column));
 }
 
-/* The digest over columns first to last of all rows but those whose first column is `but`. */
-static int digest_rows(struct sqlpack *pack, enum statement which, int first, int last,
-                       const char *but, uint8_t ret_digest[SQLPACK_DIGEST_BYTES],
-                       struct sqlpack_error *err)
+/* A table whose rows have a digest in info: over its columns from first to last. */
+struct facts {
+    enum statement which;
+    int first, last;
+    const char *key; /* of the digest; a row with that key, in info itself, is left out */
+};
+
+static int digest_facts(struct sqlpack *pack, const struct facts *facts,
+                        uint8_t ret_digest[SQLPACK_DIGEST_BYTES], struct sqlpack_error *err)
 {
-    auto_release(db_release) sqlite3_stmt *statement = db_prepare(pack, which, err);
+    auto_release(db_release) sqlite3_stmt *statement = db_prepare(pack, facts->which, err);
     auto_release(hash_release) struct hash_stream *hash = hash_stream_new();
     if (!statement)
         return -1;
@@ -264,10 +269,10 @@ static int digest_rows(struct sqlpack *pack, enum statement which, int first, in
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
     int result;
     while ((result = db_step(pack, statement, err)) > 0) {
-        const char *key = (const char *)sqlite3_column_text(statement, first);
-        if (but && key && strcmp(key, but) == 0)
+        const char *key = (const char *)sqlite3_column_text(statement, facts->first);
+        if (key && strcmp(key, facts->key) == 0)
             continue;
-        for (int column = first; column <= last; column++)
+        for (int column = facts->first; column <= facts->last; column++)
             hash_column(hash, statement, column);
     }
     hash_stream_end(hash, ret_digest);
@@ -320,16 +325,6 @@ static int inspect_count(struct sqlpack *pack, const char *key, uint64_t count,
     return 0;
 }
 
-static int inspect_table(struct sqlpack *pack, enum statement which, int first, int last,
-                         const char *key, struct report *report, struct sqlpack_error *err)
-{
-    uint8_t digest[SQLPACK_DIGEST_BYTES];
-    const char *but = strcmp(key, INFO_SEAL) == 0 ? INFO_SEAL : NULL;
-    if (digest_rows(pack, which, first, last, but, digest, err) < 0)
-        return -1;
-    return inspect_digest(pack, key, digest, report, err);
-}
-
 int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
                  struct sqlpack_error *err)
 {
@@ -341,12 +336,18 @@ int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report 
         {INFO_SYMLINKS, tally->symlink_count},     {INFO_SPECIALS, tally->special_count},
         {INFO_HARD_LINKS, tally->hard_link_count}, {INFO_CONTENT_BYTES, tally->content_bytes},
     };
+    static const struct facts tables[] = {
+        {STATEMENT_INFO, 0, 1, INFO_SEAL},
+        {STATEMENT_OWNERS, 1, 3, INFO_OWNER_DIGEST},
+        {STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST},
+    };
     uint8_t digest[SQLPACK_DIGEST_BYTES];
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (digest_facts(pack, &tables[i], digest, err) < 0 ||
+            inspect_digest(pack, tables[i].key, digest, report, err) < 0)
+            return -1;
     hash_sum_digest(&tally->sum, digest);
-    if (inspect_table(pack, STATEMENT_INFO, 0, 1, INFO_SEAL, report, err) < 0 ||
-        inspect_table(pack, STATEMENT_OWNERS, 1, 3, INFO_OWNER_DIGEST, report, err) < 0 ||
-        inspect_table(pack, STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST, report, err) < 0 ||
-        inspect_digest(pack, INFO_ROOT_DIGEST, digest, report, err) < 0)
+    if (inspect_digest(pack, INFO_ROOT_DIGEST, digest, report, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         if (inspect_count(pack, counts[i].key, counts[i].count, report, err) < 0)

@@ -97,6 +97,7 @@ digest_of() {
     mkdir tree
     : >tree/shut && chmod 000 tree/shut && chmod 755 tree
     run_fails 1 as_nobody sqlpack digest tree
+    # shellcheck disable=SC2154 # bats sets it
     [ "$stderr" = "sqlpack digest: 'shut': cannot be read: Permission denied" ]
 }
 

@@ -17,7 +17,7 @@
 
 #define DEPTH_MAX  12
 #define RECENT     16
-#define DATA_BYTES (300 * 1024)
+#define DATA_BYTES ((size_t)300 * 1024)
 #define NAME_BYTES 256
 #define SIZE_OF(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -74,12 +74,12 @@ static void pick_name(struct tree *tree, char ret_name[NAME_BYTES])
         "a",     "a-b", "a.b", "a0",    "a!",      "a b",          "A",        "ab",        "-rf",
         "--",    "...", ".x",  "..x",   "*",       "%s%n",         "\\",       "'",         "\"",
         "\n",    "a\n", " ",   "a ",    "\033[2J", "\xff",         "\xc3\xa4", "a\xcc\x88", "NULL",
-        "sqlar", "CON", "~",   "$HOME", "\x01",    "\xe2\x80\xae", "0",        "1e9",       "?",
+        "sqlar", "CON", "~",   "$HOME", "\x01",    "\xe2\x80\xa8", "0",        "1e9",       "?",
     };
     switch (below(tree, 8)) {
     case 0:
     case 1:
-        strcpy(ret_name, odd[below(tree, SIZE_OF(odd))]);
+        snprintf(ret_name, NAME_BYTES, "%s", odd[below(tree, SIZE_OF(odd))]);
         break;
     case 2:
         any_bytes(tree, ret_name, 1 + below(tree, 12), '/');
@@ -94,7 +94,7 @@ static void pick_name(struct tree *tree, char ret_name[NAME_BYTES])
         letters(tree, ret_name, 1 + below(tree, 10));
     }
     if (strcmp(ret_name, ".") == 0 || strcmp(ret_name, "..") == 0)
-        strcpy(ret_name, "dot");
+        snprintf(ret_name, NAME_BYTES, "dot");
 }
 
 /* -- metadata ----------------------------------------------------------------------------- */
@@ -233,7 +233,7 @@ static void put(int fd, const char *data, size_t size, off_t at)
 
 static void fill_sparse(struct tree *tree, int fd, char *data)
 {
-    off_t size = (off_t)(below(tree, 300) * 4096 + below(tree, 2) * 77);
+    off_t size = (off_t)below(tree, 300) * 4096 + (off_t)below(tree, 2) * 77;
     if (ftruncate(fd, size) < 0)
         err(2, "ftruncate");
     for (uint32_t i = below(tree, 4); i > 0; i--) {
@@ -279,7 +279,7 @@ static bool make_symlink(struct tree *tree, int folder, const char *leaf)
         letters(tree, target, one_in(tree, 2) ? 4095 : 1 + below(tree, 300));
         break;
     default:
-        strcpy(target, targets[below(tree, SIZE_OF(targets))]);
+        snprintf(target, sizeof(target), "%s", targets[below(tree, SIZE_OF(targets))]);
     }
     if (symlinkat(target, folder, leaf) < 0)
         return false;

@@ -272,9 +272,10 @@ static const char *first_name(struct dump *dump, const struct stat *stat, const 
         if (dump->groups[i].ino == stat->st_ino && dump->groups[i].dev == stat->st_dev)
             return dump->groups[i].first;
     dump->groups = grow(dump->groups, dump->group_count, &dump->group_room, sizeof(*dump->groups));
-    char *first = need(malloc(dump->path_bytes + strlen(leaf) + 1));
+    size_t leaf_bytes = strlen(leaf) + 1;
+    char *first = need(malloc(dump->path_bytes + leaf_bytes));
     memcpy(first, dump->path, dump->path_bytes);
-    strcpy(first + dump->path_bytes, leaf);
+    memcpy(first + dump->path_bytes, leaf, leaf_bytes);
     dump->groups[dump->group_count++] = (struct group){stat->st_dev, stat->st_ino, first};
     return NULL;
 }
