@@ -2,6 +2,7 @@
 /* Gives the folders their metadata when all that is in them is there, the deepest first. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdalign.h>
 #include <string.h>
 
 #include "lib/restore.h"
@@ -206,6 +207,84 @@ static int visit_below(struct finish *finish, const char *name, struct sqlpack_e
     return failed || (more < 0 && err->status != SQLPACK_NOT_FOUND) ? -1 : 0;
 }
 
+/* Visits all that was selected. */
+static int visit_all(struct finish *finish, struct sqlpack_error *err)
+{
+    const struct selection *selection = &finish->run->selection;
+    if (!selection->names)
+        return visit_below(finish, NULL, err);
+    for (size_t i = 0; i < selection->count; i++)
+        if (visit_below(finish, selection->names[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* -- folders that were kept ----------------------------------------------------------------- */
+
+#define KEPT_BYTES ((size_t)4 << 20)
+
+/* Where the next record begins. */
+static size_t record_bytes(const struct sqlpack_entry *entry)
+{
+    size_t size = sizeof(*entry) + strlen(entry->name) + 1 + entry->xattr_bytes;
+    return (size + alignof(struct sqlpack_entry) - 1) & ~(alignof(struct sqlpack_entry) - 1);
+}
+
+void folders_keep(struct kept_folders *folders, const struct sqlpack_entry *entry)
+{
+    size_t size = record_bytes(entry);
+    struct buf *records = &folders->records;
+    folders->count++;
+    if (folders->is_full || size > KEPT_BYTES - records->size || buf_reserve(records, size) < 0) {
+        folders->is_full = true;
+        return;
+    }
+    char *at = records->data + records->size;
+    memcpy(at, entry, sizeof(*entry));
+    at = stpcpy(at + sizeof(*entry), entry->name) + 1;
+    if (entry->xattr_bytes > 0)
+        memcpy(at, entry->xattr, entry->xattr_bytes);
+    records->size += size;
+}
+
+static int by_name(const void *a, const void *b)
+{
+    const struct sqlpack_entry *const *left = a, *const *right = b;
+    return strcmp((*left)->name, (*right)->name);
+}
+
+/* Visits the kept folders in the order of their names. */
+static int visit_kept(struct finish *finish, struct sqlpack_error *err)
+{
+    struct kept_folders *folders = &finish->run->folders;
+    auto_free struct sqlpack_entry **order = malloc((folders->count + 1) * sizeof(*order));
+    if (!order)
+        return fail(err, SQLPACK_NO_MEMORY, "cannot unpack: out of memory");
+    char *at = folders->records.data;
+    for (uint64_t i = 0; i < folders->count; i++) {
+        struct sqlpack_entry *entry = order[i] = (void *)at;
+        entry->name = at + sizeof(*entry);
+        entry->xattr = entry->name + strlen(entry->name) + 1;
+        at += record_bytes(entry);
+    }
+    qsort(order, folders->count, sizeof(*order), by_name);
+    for (uint64_t i = 0; i < folders->count; i++)
+        if (visit(finish, order[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Whether all folders there are were kept: each that was made has a row. */
+static bool has_kept_all(const struct run *run)
+{
+    uint64_t made = 0;
+    for (unsigned i = 0; i < run->jobs; i++)
+        made += run->workers[i].place.made_count;
+    return !run->target.is_merge && !run->folders.is_full && made == run->folders.count;
+}
+
+/* -- all ------------------------------------------------------------------------------------ */
+
 /* The target itself, unless it was there with other entries in it. */
 static int finish_root(struct run *run, struct sqlpack_error *err)
 {
@@ -229,11 +308,8 @@ int folders_finish(struct run *run, struct sqlpack_error *err)
 {
     auto_release(finish_release) struct finish finish = {.run = run};
     place_init(&finish.place, run->target.fd, run->workers[0].place.limit);
-    if (!run->selection.names && visit_below(&finish, NULL, err) < 0)
+    if (has_kept_all(run) ? visit_kept(&finish, err) < 0 : visit_all(&finish, err) < 0)
         return -1;
-    for (size_t i = 0; i < run->selection.count; i++)
-        if (visit_below(&finish, run->selection.names[i], err) < 0)
-            return -1;
     if (pop_until(&finish, NULL, err) < 0)
         return -1;
     return finish_root(run, err);

@@ -259,6 +259,9 @@ static int restore_folder(struct worker *worker, const struct sqlpack_entry *ent
     if (place_enter(&worker->place, entry->name, strlen(entry->name), true) < 0)
         return fail_folder(worker, entry->name, err) < 0 ? -1 : 0;
     worker->result.folder_count++;
+    pthread_mutex_lock(&worker->run->mutex);
+    folders_keep(&worker->run->folders, entry);
+    pthread_mutex_unlock(&worker->run->mutex);
     return 0;
 }
 

@@ -96,10 +96,11 @@ int place_strip(int fd)
     return fchmod(fd, 0700);
 }
 
-static int make_folder(const struct place *place, int folder, const char *leaf)
+static int make_folder(struct place *place, int folder, const char *leaf)
 {
     if (mkdirat(folder, leaf, 0700) < 0)
         return errno == EEXIST ? 0 : -1; /* another thread made it, or it will not open */
+    place->made_count++;
     return place->strips ? strip(folder, leaf) : 0;
 }
 

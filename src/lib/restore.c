@@ -28,6 +28,7 @@ static void run_release(struct run *run)
         sqlpack_close(run->workers[i].pack);
     }
     free(run->ranges);
+    buf_release(&run->folders.records);
     selection_release(&run->selection);
     policy_release(&run->policy);
     target_release(&run->target);
@@ -129,7 +130,8 @@ static int open_workers(struct run *run, struct sqlpack_error *err)
         place_init(&worker->first_place, run->target.fd, levels);
         worker->place.replaces = run->target.is_merge && run->options->replace;
         worker->place.strips = run->policy.is_careful;
-        if (sqlpack_open(run->path, &worker->pack, err) < 0)
+        if (sqlpack_open(run->path, &worker->pack, err) < 0 ||
+            (!run->selection.names && ahead_begin(worker->pack, err) < 0))
             return -1;
     }
     return 0;

@@ -13,13 +13,14 @@
 #define PLACE_LEVELS 64
 
 struct place {
-    int root;        /* the top; borrowed */
-    bool replaces;   /* what stands in a new folder's way and is no folder is removed */
-    bool strips;     /* new folders may inherit ACLs or the set-gid bit: they are taken away */
-    bool no_openat2; /* the kernel has none: one open for each part */
-    unsigned limit;  /* levels that are held at most */
-    unsigned depth;  /* levels that are held */
-    struct buf path; /* the name of the current folder */
+    int root;            /* the top; borrowed */
+    bool replaces;       /* what stands in a new folder's way and is no folder is removed */
+    bool strips;         /* new folders may inherit ACLs or the set-gid bit: they are taken away */
+    uint64_t made_count; /* folders that were made */
+    bool no_openat2;     /* the kernel has none: one open for each part */
+    unsigned limit;      /* levels that are held at most */
+    unsigned depth;      /* levels that are held */
+    struct buf path;     /* the name of the current folder */
     struct place_level {
         int fd;
         size_t path_bytes; /* its name is so long a part of path */
@@ -242,6 +243,13 @@ struct worker {
     struct sqlpack_unpack_result result; /* of this thread */
 };
 
+/* The folders of a pack, as long as they are few: no need then to look for them in the end. */
+struct kept_folders {
+    struct buf records; /* struct sqlpack_entry, name, NUL, xattr, each */
+    uint64_t count;
+    bool is_full; /* they were too many */
+};
+
 /* One unpack. */
 struct run {
     const char *path; /* of the pack */
@@ -265,7 +273,8 @@ struct run {
     unsigned range_count, next_range;
     size_t next_name; /* of the selection */
     struct sqlpack_list *list;
-    int64_t pushed_back;      /* an id that the list gave too early; 0: none */
+    int64_t pushed_back; /* an id that the list gave too early; 0: none */
+    struct kept_folders folders;
     struct sqlpack_error err; /* the first one */
     atomic_bool is_over;      /* whether there is one */
 };
@@ -277,5 +286,8 @@ int pass_run(struct run *run, enum pass pass, struct sqlpack_error *err);
  * -------------------------------- */
 
 int folders_finish(struct run *run, struct sqlpack_error *err);
+
+/* Keeps a folder that was made for folders_finish. Not thread-safe. */
+void folders_keep(struct kept_folders *folders, const struct sqlpack_entry *entry);
 
 #endif
