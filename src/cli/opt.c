@@ -130,7 +130,7 @@ static void print_help(const struct command *self, const struct opt *opts)
 /* One spelling a line: the option, a tab, what its value is, a tab, its help. */
 static void list_option(const struct opt *opt)
 {
-    struct choices choices = {""};
+    struct choices choices;
     const char *value = opt->value ? opt->value : "";
     if (opt->kind == OPT_KIND_CHOICE) {
         choices = join_choices(opt, "|");
@@ -161,25 +161,24 @@ struct forms {
 static void make_forms(const struct opt *opts, struct forms *ret_forms)
 {
     char *letter = ret_forms->letters;
-    struct option *name = ret_forms->names;
+    struct option *form = ret_forms->names;
     *letter++ = ':'; /* tell a missing value from an unknown option */
     *letter++ = built_in[HELP].letter;
-    for (int i = 0; i < BUILT_IN_COUNT; i++)
-        *name++ = (struct option){.name = built_in[i].name, .val = CODE_BUILT_IN + i};
+    for (int i = 0; i < BUILT_IN_COUNT; i++, form++)
+        *form = (struct option){.name = built_in[i].name, .val = CODE_BUILT_IN + i};
     for (int i = 0; opts[i].kind != OPT_KIND_END; i++) {
         if (opts[i].kind == OPT_KIND_HEAD)
             continue;
         bool has_value = opts[i].kind != OPT_KIND_FLAG;
-        *name++ = (struct option){opts[i].name, has_value ? required_argument : no_argument, NULL,
-                                  CODE_FIRST + i};
+        *form = (struct option){.name = opts[i].name, .val = CODE_FIRST + i};
+        form->has_arg = has_value ? required_argument : no_argument;
+        form++;
         if (!opts[i].letter)
             continue;
         *letter++ = opts[i].letter;
         if (has_value)
             *letter++ = ':';
     }
-    *letter = '\0';
-    *name = (struct option){0};
 }
 
 /* The row that one of getopt's codes stands for. */
@@ -304,7 +303,7 @@ static int check_arguments(const struct command *self, int count, char **argumen
 int opt_parse(const struct command *self, const struct opt *opts, int argc, char **argv,
               int *ret_status)
 {
-    struct forms forms;
+    struct forms forms = {0};
     make_forms(opts, &forms);
     opterr = 0;
     optind = 0; /* glibc and musl: begin anew */

@@ -47,7 +47,7 @@ struct text text_count(uint64_t count)
 {
     char digits[24];
     int size = snprintf(digits, sizeof(digits), "%llu", (unsigned long long)count);
-    struct text text;
+    struct text text = {""};
     char *at = text.text;
     for (int i = 0; i < size; i++) {
         if (i && (size - i) % 3 == 0)

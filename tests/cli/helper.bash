@@ -12,6 +12,7 @@
 # try everything try everything.
 
 BUILD=${BUILD:-$BATS_TEST_DIRNAME/../../build}
+# shellcheck disable=SC2034 # used by tests
 ROOT=$(cd -- "$BATS_TEST_DIRNAME/../.." && pwd)
 PATH=$BUILD:$PATH
 export LC_ALL=C.UTF-8 TZ=UTC

@@ -233,11 +233,11 @@ static void reads_list(const char *data, size_t size, bool nul, const char *want
     need(fd >= 0 && write(fd, data, size) == (ssize_t)size && close(fd) == 0);
     struct opt_list list = {0};
     char got[256] = "";
+    size_t got_bytes = 0;
     is_int(opt_read_names(&demo, path, nul, &list), 0, "a list is read");
-    for (size_t i = 0; i < list.count; i++) {
-        strcat(got, list.items[i]);
-        strcat(got, "|");
-    }
+    for (size_t i = 0; i < list.count && got_bytes < sizeof(got); i++)
+        got_bytes +=
+            (size_t)snprintf(got + got_bytes, sizeof(got) - got_bytes, "%s|", list.items[i]);
     is_text(got, want, "its names");
     opt_list_release(&list);
     unlink(path);
