@@ -8,6 +8,8 @@
 #pragma GCC target("avx2")
 #endif
 
+#include <immintrin.h> /* clang gives its types to any target; xxhash.h only asks with -mavx2 */
+
 #define XXH_VECTOR XXH_AVX2
 #define XXH_INLINE_ALL
 #include <xxhash.h>
