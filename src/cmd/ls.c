@@ -161,7 +161,8 @@ static bool is_wanted(struct listing *listing, const char *name)
 
 static void flush(struct listing *listing)
 {
-    fwrite(listing->text.data, 1, listing->text.size, stdout);
+    if (listing->text.size > 0)
+        fwrite(listing->text.data, 1, listing->text.size, stdout);
     listing->text.size = 0;
 }
 
