@@ -108,6 +108,11 @@ need() {
     done
 }
 
+# need_plain_build: skips the test where programs cannot link what a sanitizer has been through.
+need_plain_build() {
+    ! nm "$BUILD/libsqlpack.so" | grep -qE '__(asan|tsan)_init' || skip "a sanitizer is in the way"
+}
+
 # need_root: skips the test without it.
 need_root() {
     [ "$(id -u)" = 0 ] || skip "needs root"

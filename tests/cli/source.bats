@@ -98,6 +98,7 @@ defined_names() {
 
 @test "source: what is installed is complete, works, and goes away again" {
     need pkg-config man
+    need_plain_build
     run make -s -C "$ROOT" BUILD="$BUILD" PREFIX="$PWD/usr" install
     [ "$status" -eq 0 ] || { printf '%s\n' "$output" >&2 && return 1; }
     run_ok usr/bin/sqlpack --version
@@ -111,8 +112,7 @@ int main(void)
 C
     export PKG_CONFIG_PATH=$PWD/usr/lib/pkgconfig LD_LIBRARY_PATH=$PWD/usr/lib
     # shellcheck disable=SC2046
-    ${CC:-cc} -o program program.c $(pkg-config --cflags --libs sqlpack) ||
-        skip "a sanitized library does not link plainly"
+    ${CC:-cc} -o program program.c $(pkg-config --cflags --libs sqlpack)
     run_ok ./program
     [ "$output" = "$(pkg-config --modversion sqlpack)" ]
     local page
