@@ -294,15 +294,28 @@ static sqlite3_stmt *find_info(struct sqlpack *pack, const char *key, bool *ret_
     return result > 0 ? statement : NULL;
 }
 
+uint64_t inspect_expected(struct sqlpack *pack, const char *key)
+{
+    bool failed;
+    struct sqlpack_error err;
+    sqlite3_stmt *statement = pack->is_own ? find_info(pack, key, &failed, &err) : NULL;
+    if (!statement)
+        return 0;
+    int64_t number = sqlite3_column_int64(statement, 0);
+    sqlite3_reset(statement);
+    return number > 0 ? (uint64_t)number : 0;
+}
+
 static int inspect_digest(struct sqlpack *pack, const char *key, const uint8_t *digest,
-                          struct report *report, struct sqlpack_error *err)
+                          struct report *report, bool *ret_matches, struct sqlpack_error *err)
 {
     bool failed;
     sqlite3_stmt *statement = find_info(pack, key, &failed, err);
     if (failed)
         return -1;
-    if (!statement || sqlite3_column_bytes(statement, 0) != SQLPACK_DIGEST_BYTES ||
-        memcmp(sqlite3_column_blob(statement, 0), digest, SQLPACK_DIGEST_BYTES) != 0)
+    *ret_matches = statement && sqlite3_column_bytes(statement, 0) == SQLPACK_DIGEST_BYTES &&
+                   memcmp(sqlite3_column_blob(statement, 0), digest, SQLPACK_DIGEST_BYTES) == 0;
+    if (!*ret_matches)
         report_difference(report, "", "info-differs: %s is not that of the rows", key);
     if (statement)
         sqlite3_reset(statement);
@@ -326,7 +339,7 @@ static int inspect_count(struct sqlpack *pack, const char *key, uint64_t count,
 }
 
 int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
-                 struct sqlpack_error *err)
+                 bool *ret_root_matches, struct sqlpack_error *err)
 {
     const struct {
         const char *key;
@@ -342,12 +355,13 @@ int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report 
         {STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST},
     };
     uint8_t digest[SQLPACK_DIGEST_BYTES];
+    bool matches;
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
         if (digest_facts(pack, &tables[i], digest, err) < 0 ||
-            inspect_digest(pack, tables[i].key, digest, report, err) < 0)
+            inspect_digest(pack, tables[i].key, digest, report, &matches, err) < 0)
             return -1;
     hash_sum_digest(&tally->sum, digest);
-    if (inspect_digest(pack, INFO_ROOT_DIGEST, digest, report, err) < 0)
+    if (inspect_digest(pack, INFO_ROOT_DIGEST, digest, report, ret_root_matches, err) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         if (inspect_count(pack, counts[i].key, counts[i].count, report, err) < 0)

@@ -889,7 +889,10 @@ int inspect_structure(struct sqlpack *pack, struct report *report, struct sqlpac
 int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
 int inspect_chunks(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
 int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
-                 struct sqlpack_error *err);
+                 bool *ret_root_matches, struct sqlpack_error *err);
+
+/* A number that info holds, for progress alone; 0 where it has none. */
+uint64_t inspect_expected(struct sqlpack *pack, const char *key);
 
 /* Reports every difference between the tree options->dir and the pack `path`. */
 int compare_tree(const char *path, const struct sqlpack_verify_options *options,

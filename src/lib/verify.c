@@ -292,15 +292,26 @@ static int check_root(struct verification *verification, struct sqlpack *pack,
     return 0;
 }
 
-static void expect(struct verification *verification, const struct sqlpack_summary *summary)
+/* What progress leads to. */
+static void expect(struct verification *verification, struct sqlpack *pack)
 {
+    static const char *const counts[] = {INFO_FILES, INFO_FOLDERS, INFO_SYMLINKS, INFO_SPECIALS,
+                                         INFO_HARD_LINKS};
     struct sqlpack_progress *progress = &verification->report.progress;
     uint64_t times = verification->options->dir ? 2 : 1;
-    progress->entry_total =
-        times * (summary->file_count + summary->folder_count + summary->symlink_count +
-                 summary->special_count + summary->hard_link_count);
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        progress->entry_total += times * inspect_expected(pack, counts[i]);
     if (verification->sample.limit == UINT64_MAX)
-        progress->bytes_total = times * summary->content_bytes;
+        progress->bytes_total = times * inspect_expected(pack, INFO_CONTENT_BYTES);
+}
+
+static void note_foreign(struct report *report)
+{
+    report_problem(report, &(struct sqlpack_problem){
+                               .kind = SQLPACK_NOTE,
+                               .name = "",
+                               .what = "no-digests: made by another program, so content is only "
+                                       "known to be whole"});
 }
 
 static int check_pack(struct verification *verification, struct sqlpack *pack,
@@ -312,28 +323,17 @@ static int check_pack(struct verification *verification, struct sqlpack *pack,
                                         .task = run_task,
                                         .range = check_range,
                                         .user = verification};
-    struct sqlpack_summary summary;
-    if (sqlpack_info(pack, &summary, err) < 0)
-        return -1;
-    expect(verification, &summary);
-    verification->is_own = summary.format > 0;
-    if (!verification->is_own)
-        report_problem(&verification->report,
-                       &(struct sqlpack_problem){
-                           .kind = SQLPACK_NOTE,
-                           .name = "",
-                           .what = "no-digests: made by another program, so content is only "
-                                   "known to be whole"});
+    verification->is_own = pack->is_own;
+    expect(verification, pack);
+    if (!pack->is_own)
+        note_foreign(&verification->report);
     if (sweep_run(pack, &sweep, err) < 0)
         return -1;
-    if (verification->is_own &&
-        (check_root(verification, pack, err) < 0 ||
-         inspect_info(pack, &verification->tally, &verification->report, err) < 0))
+    if (pack->is_own && (check_root(verification, pack, err) < 0 ||
+                         inspect_info(pack, &verification->tally, &verification->report,
+                                      &result->root_digest_matches, err) < 0))
         return -1;
     hash_sum_digest(&verification->tally.sum, result->root_digest);
-    result->root_digest_matches =
-        summary.has_root_digest &&
-        memcmp(result->root_digest, summary.root_digest, SQLPACK_DIGEST_BYTES) == 0;
     return 0;
 }
 
