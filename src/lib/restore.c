@@ -86,16 +86,53 @@ static int check_limit(const struct run *run, const struct sqlpack_summary *summ
     return 0;
 }
 
-/* What the pack says of itself; only a whole pack in a new folder needs all that. */
+static int read_fact(struct sqlpack *pack, const char *key, uint64_t *ret_fact,
+                     struct sqlpack_error *err)
+{
+    sqlite3_stmt *statement = db_statement(pack, STATEMENT_INFO_VALUE, err);
+    if (!statement)
+        return -1;
+    sqlite3_bind_text(statement, 1, key, -1, SQLITE_STATIC);
+    int found = db_step(pack, statement, err);
+    int64_t fact = found > 0 ? sqlite3_column_int64(statement, 0) : 0;
+    sqlite3_reset(statement);
+    *ret_fact = fact > 0 ? (uint64_t)fact : 0;
+    return found < 0 ? -1 : 0;
+}
+
+/* What the pack says of itself: nothing, where another program has changed it since. */
+static int read_summary(struct sqlpack *pack, struct sqlpack_summary *summary,
+                        struct sqlpack_error *err)
+{
+    const struct {
+        const char *key;
+        uint64_t *fact;
+    } facts[] = {
+        {INFO_FILES, &summary->file_count},
+        {INFO_FOLDERS, &summary->folder_count},
+        {INFO_SYMLINKS, &summary->symlink_count},
+        {INFO_SPECIALS, &summary->special_count},
+        {INFO_HARD_LINKS, &summary->hard_link_count},
+        {INFO_CONTENT_BYTES, &summary->content_bytes},
+        {INFO_TREE_ALLOCATED, &summary->tree_allocated_bytes},
+    };
+    bool is_changed;
+    if (names_may_be_odd(pack, &is_changed, err) < 0)
+        return -1;
+    for (size_t i = 0; !is_changed && i < sizeof(facts) / sizeof(facts[0]); i++)
+        if (read_fact(pack, facts[i].key, facts[i].fact, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Refuses at once what cannot end well, as far as the pack's own numbers tell. */
 static int check_summary(struct run *run, struct sqlpack_error *err)
 {
-    struct sqlpack_summary summary;
-    const struct selection *selection = &run->selection;
-    bool is_whole = !selection->names && selection->exclude_count == 0;
-    if (sqlpack_info(run->pack, &summary, err) < 0)
+    struct sqlpack_summary summary = {0};
+    if (run->selection.names || run->selection.exclude_count > 0)
+        return 0; /* they are about the whole */
+    if (read_summary(run->pack, &summary, err) < 0)
         return -1;
-    if (!is_whole)
-        return 0;
     run->report.progress.entry_total = summary.file_count + summary.folder_count +
                                        summary.symlink_count + summary.special_count +
                                        summary.hard_link_count;
