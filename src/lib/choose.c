@@ -40,6 +40,7 @@ struct tree_sample {
     const struct packer *packer;
     struct sampled *entries;
     size_t count;
+    bool is_part; /* the tree has more entries than these */
     struct buf content;
     struct codec *codec;
     uint64_t bytes, stored_bytes; /* of the files that were compressed */
@@ -90,7 +91,8 @@ static void add_entry(struct tree_sample *sample, int folder, const char *leaf, 
             entry.sz > sample->packer->options->max_file_bytes)
             return;
         entry.stored_bytes = stored_bytes(sample, fd, entry.sz);
-        if (entry.stored_bytes > ROW_CONTENT_MAX)
+        uint64_t allocated = (uint64_t)stat.st_blocks * 512;
+        if (entry.stored_bytes > ROW_CONTENT_MAX || entry.stored_bytes > 2 * allocated + 4096)
             entry.stored_bytes = 0; /* it goes to sqlpack_chunk, whatever the page size */
     }
     sample->entries[sample->count++] = entry;
@@ -130,6 +132,8 @@ static void sample_folder(struct tree_sample *sample, int fd, const struct listi
     size_t take = look ? budget / 2 : budget;
     if (take > entries)
         take = entries;
+    if (take < entries || look < folders)
+        sample->is_part = true;
     size_t each = look ? (budget - take + look - 1) / look : 0;
     for (size_t i = 0; i < listing->count && sample->count < SAMPLE_ENTRIES; i++) {
         const char *text = listing_text(listing, i);
@@ -186,17 +190,30 @@ static int count_pages(const struct tree_sample *sample, uint32_t page_bytes, si
     return result;
 }
 
+/*
+ * What an entry takes: of a whole tree by dividing the pack; of a part of one by
+ * laying the part out many times, so that what every pack has does not count.
+ */
+static int measure(const struct tree_sample *sample, struct sqlpack_page_choice *choice,
+                   struct sqlpack_error *err)
+{
+    uint32_t page_bytes = choice->page_bytes;
+    size_t rounds = sample->is_part ? (ROWS_MIN + sample->count - 1) / sample->count : 1;
+    uint64_t pages = 0, empty_pages = 0;
+    if (count_pages(sample, page_bytes, rounds * sample->count, &pages, err) < 0 ||
+        (sample->is_part && count_pages(sample, page_bytes, 0, &empty_pages, err) < 0))
+        return -1;
+    choice->entry_bytes =
+        (double)((pages - empty_pages) * page_bytes) / (double)(rounds * sample->count);
+    return 0;
+}
+
 static int judge(const struct tree_sample *sample, struct sqlpack_page_choice *choice,
                  struct sqlpack_error *err)
 {
     uint32_t page_bytes = choice->page_bytes;
-    size_t rounds = (ROWS_MIN + sample->count - 1) / sample->count;
-    uint64_t pages = 0, empty_pages = 0;
-    if (count_pages(sample, page_bytes, rounds * sample->count, &pages, err) < 0 ||
-        count_pages(sample, page_bytes, 0, &empty_pages, err) < 0)
+    if (measure(sample, choice, err) < 0)
         return -1;
-    choice->entry_bytes =
-        (double)((pages - empty_pages) * page_bytes) / (double)(rounds * sample->count);
     size_t files = 0;
     for (size_t i = 0; i < sample->count; i++) {
         const struct sampled *entry = &sample->entries[i];

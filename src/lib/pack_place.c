@@ -343,6 +343,8 @@ static int place_item(struct packer *packer, struct batch *batch, struct item *i
 {
     struct sqlpack_entry *entry = &item->entry;
     packer->result->skipped_count += item->is_too_large;
+    if (!item->is_read && !item->where.name[0])
+        return fail(err, SQLPACK_IO, "cannot read folder '%s' itself", show(packer->dir).text);
     if (!item->is_read)
         return 0;
     entry->name = item->where.name;
