@@ -91,9 +91,9 @@ free_mib() {
     seq 1 1500000 >tree/b
     truncate -s 3M tree/c
     printf data >>tree/c
-    for i in $(seq 300); do seq 1 "$i" >tree/sub/$i; done
+    for i in $(seq 300); do seq 1 "$i" >"tree/sub/$i"; done
     mkdir -m 500 tree/closed
-    for i in $(seq 40); do ln tree/sub/$i tree/sub/link$i; done
+    for i in $(seq 40); do ln "tree/sub/$i" "tree/sub/link$i"; done
     find tree -exec touch -h -d '2021-01-01' {} +
     for size in 512 4096 65536; do
         for jobs in 1 2 8; do

@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # Sources that move while they are packed, and system calls that fail.
+# shellcheck disable=SC2012,SC2154 # names here are plain; bats sets $stderr
 
 load helper
 
@@ -112,7 +113,7 @@ vanish() { if grep -q '"0"' trace; then rm -rf tree/gone tree/dir/b; fi; }
     perl -MIO::Socket::UNIX -e 'IO::Socket::UNIX->new(Local => "tree/sock", Listen => 1) or die'
     run traced -o trace -e trace=open,openat,openat2 sqlpack pack -q tree t.db
     [ "$status" -eq 0 ]
-    ! grep -E '"(fifo|sock)"' trace
+    run ! grep -E '"(fifo|sock)"' trace
     [ "$(sqlpack ls t.db)" = fifo ]
 }
 

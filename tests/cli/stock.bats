@@ -1,5 +1,6 @@
 #!/usr/bin/env bats
 # The pack as an SQLite Archive: what sqlite3's own shell reads, writes and changes.
+# shellcheck disable=SC2154 # bats sets $stderr
 
 load helper
 
