@@ -91,12 +91,12 @@ static struct ancestor *ancestry_find(const struct ancestry *ancestry, size_t le
     return NULL;
 }
 
-static int ancestry_add(struct ancestry *ancestry, const struct sqlpack_entry *entry,
+static int ancestry_add(struct ancestry *ancestry, int64_t id, const char *name,
                         struct sqlpack_error *err)
 {
-    const struct ancestor ancestor = {.length = strlen(entry->name), .id = entry->id};
+    const struct ancestor ancestor = {.length = strlen(name), .id = id};
     ancestry->name.size = 0;
-    if (buf_append(&ancestry->name, entry->name, ancestor.length + 1) < 0 ||
+    if (buf_append(&ancestry->name, name, ancestor.length + 1) < 0 ||
         buf_append(&ancestry->ancestors, &ancestor, sizeof(ancestor)) < 0)
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
     return 0;
@@ -119,42 +119,61 @@ static int ancestry_has_folder(struct ancestry *ancestry, size_t length, bool *r
 }
 
 /* What another program wrote need not have a folder above it. */
-static int report_stray(struct sqlpack *pack, const struct sqlpack_entry *entry,
-                        struct report *report, struct sqlpack_error *err)
+static int report_stray(struct sqlpack *pack, int64_t id, struct report *report,
+                        struct sqlpack_error *err)
 {
     struct reader_row row;
-    int found = row_by_id(pack, entry->id, NULL, -1, &row, err);
+    int found = row_by_id(pack, id, NULL, -1, &row, err);
     if (found > 0 && !row.entry.is_foreign)
-        report_difference(report, entry->name, "folder-missing: no folder is above it");
+        report_difference(report, row.entry.name, "folder-missing: no folder is above it");
     return found < 0 ? -1 : 0;
 }
 
-static void list_release(struct sqlpack_list **list)
+static int inspect_folder_of(struct ancestry *ancestry, int64_t id, const char *name,
+                             struct report *report, struct sqlpack_error *err)
 {
-    sqlpack_list_close(*list);
+    const char *slash = strrchr(name, '/');
+    bool has_folder = true;
+    ancestry_advance(ancestry, name);
+    if (slash && ancestry_has_folder(ancestry, (size_t)(slash - name), &has_folder, err) < 0)
+        return -1;
+    if (!has_folder && report_stray(ancestry->pack, id, report, err) < 0)
+        return -1;
+    return ancestry_add(ancestry, id, name, err);
 }
 
-int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err)
+uint64_t inspect_name(int64_t id, const char *name)
 {
-    static const struct sqlpack_list_options names_only = {.names_only = true};
-    auto_release(list_release) struct sqlpack_list *list = NULL;
-    if (sqlpack_list_open(pack, &names_only, &list, err) < 0)
+    uint8_t digest[SQLPACK_DIGEST_BYTES];
+    uint64_t number;
+    if (name[strspn(name, "./")] == '\0')
+        return 0;
+    hash_digest(name, strlen(name), digest);
+    memcpy(&number, digest, sizeof(number));
+    return (number ^ (uint64_t)id * UINT64_C(0x9e3779b97f4a7c15)) * UINT64_C(0xbf58476d1ce4e5b9);
+}
+
+int inspect_folders(struct sqlpack *pack, uint64_t *ret_names, struct report *report,
+                    struct sqlpack_error *err)
+{
+    auto_release(db_release) sqlite3_stmt *statement =
+        db_prepare(pack, STATEMENT_INDEXED_NAMES, err);
+    if (!statement)
         return -1;
     auto_release(ancestry_release) struct ancestry ancestry = {.pack = pack};
-    struct sqlpack_entry entry;
+    uint64_t names = 0;
     int result;
-    while ((result = sqlpack_list_next(list, &entry, err)) > 0) {
-        const char *slash = strrchr(entry.name, '/');
-        bool has_folder = true;
-        ancestry_advance(&ancestry, entry.name);
-        if (slash &&
-            ancestry_has_folder(&ancestry, (size_t)(slash - entry.name), &has_folder, err) < 0)
-            return -1;
-        if (!has_folder && report_stray(pack, &entry, report, err) < 0)
-            return -1;
-        if (ancestry_add(&ancestry, &entry, err) < 0)
+    while ((result = db_step(pack, statement, err)) > 0) {
+        size_t size;
+        int64_t id = sqlite3_column_int64(statement, 0);
+        const char *name = name_column(statement, 1, &size);
+        if (!name)
+            return db_corrupt(pack, err, "the name in row %lld is no text", (long long)id);
+        names += inspect_name(id, name);
+        if (inspect_folder_of(&ancestry, id, name, report, err) < 0)
             return -1;
     }
+    *ret_names = names;
     return result;
 }
 
@@ -255,11 +274,26 @@ static void hash_column(struct hash_stream *hash, sqlite3_stmt *statement, int c
 struct facts {
     enum statement which;
     int first, last;
-    const char *key; /* of the digest; a row with that key, in info itself, is left out */
+    const char *key;   /* of the digest; a row with that key, in info itself, is left out */
+    const char *types; /* of the columns: t text, i integer, * any */
+    const char *table;
 };
 
+/* A text and a blob of the same bytes have the same digest, but only one is what a reader takes. */
+static bool has_types(sqlite3_stmt *statement, const struct facts *facts)
+{
+    for (int i = 0; i <= facts->last - facts->first; i++) {
+        int type = sqlite3_column_type(statement, facts->first + i);
+        if ((facts->types[i] == 't' && type != SQLITE_TEXT) ||
+            (facts->types[i] == 'i' && type != SQLITE_INTEGER))
+            return false;
+    }
+    return true;
+}
+
 static int digest_facts(struct sqlpack *pack, const struct facts *facts,
-                        uint8_t ret_digest[SQLPACK_DIGEST_BYTES], struct sqlpack_error *err)
+                        uint8_t ret_digest[SQLPACK_DIGEST_BYTES], struct report *report,
+                        struct sqlpack_error *err)
 {
     auto_release(db_release) sqlite3_stmt *statement = db_prepare(pack, facts->which, err);
     auto_release(hash_release) struct hash_stream *hash = hash_stream_new();
@@ -269,6 +303,8 @@ static int digest_facts(struct sqlpack *pack, const struct facts *facts,
         return fail(err, SQLPACK_NO_MEMORY, "out of memory");
     int result;
     while ((result = db_step(pack, statement, err)) > 0) {
+        if (!has_types(statement, facts))
+            report_difference(report, "", "malformed: a row of %s", facts->table);
         const char *key = (const char *)sqlite3_column_text(statement, facts->first);
         if (key && strcmp(key, facts->key) == 0)
             continue;
@@ -350,14 +386,14 @@ int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report 
         {INFO_HARD_LINKS, tally->hard_link_count}, {INFO_CONTENT_BYTES, tally->content_bytes},
     };
     static const struct facts tables[] = {
-        {STATEMENT_INFO, 0, 1, INFO_SEAL},
-        {STATEMENT_OWNERS, 1, 3, INFO_OWNER_DIGEST},
-        {STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST},
+        {STATEMENT_INFO, 0, 1, INFO_SEAL, "t*", "sqlpack_info"},
+        {STATEMENT_OWNERS, 1, 3, INFO_OWNER_DIGEST, "tit", "sqlpack_owner"},
+        {STATEMENT_LOSSES, 1, 3, INFO_LOSS_DIGEST, "tti", "sqlpack_loss"},
     };
     uint8_t digest[SQLPACK_DIGEST_BYTES];
     bool matches;
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-        if (digest_facts(pack, &tables[i], digest, err) < 0 ||
+        if (digest_facts(pack, &tables[i], digest, report, err) < 0 ||
             inspect_digest(pack, tables[i].key, digest, report, &matches, err) < 0)
             return -1;
     hash_sum_digest(&tally->sum, digest);

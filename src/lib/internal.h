@@ -24,6 +24,9 @@
 int fail(struct sqlpack_error *err, enum sqlpack_status status, const char *format, ...)
     PRINTF(3, 4);
 
+/* The same where nothing can be said but that memory is out. */
+int fail_no_memory(struct sqlpack_error *err);
+
 /* The same for a failed system call: the status comes from errno, whose text is added. */
 int fail_errno(struct sqlpack_error *err, const char *format, ...) PRINTF(2, 3);
 
@@ -146,6 +149,8 @@ enum statement {
     STATEMENT_OWNERS,
     STATEMENT_STAT_COUNT, /* ?1 and ?2: ids */
     STATEMENT_ORPHANS,    /* ?1 and ?2: ids */
+    STATEMENT_NAME_BY_ID, /* ?1: id */
+    STATEMENT_INDEXED_NAMES,
     STATEMENT_INTEGRITY,
     STATEMENT_CHUNK_PLACES,
     STATEMENT_COUNT,
@@ -433,7 +438,7 @@ void record_blob_tail(struct record *record, uint64_t size); /* the last value; 
 int record_end(struct record *record, struct buf *out); /* appends it; 0, or -1 out of memory */
 void record_release(struct record *record);
 
-/* -- tree.c: b-trees appended in order ----------------------------------------------------------- */
+/* -- page_file.c: the pages of a new file ---------------------------------------------------------- */
 
 /* The pages of a new file, numbered from 1. */
 struct page_file {
@@ -459,7 +464,12 @@ struct payload {
 uint64_t payload_bytes(const struct payload *payload);
 int payload_copy(const struct payload *payload, uint64_t from, void *data, size_t size); /* errno */
 
-/* The interior pages above the leaves of a table, or a whole tree. */
+/* Writes what a cell has no room for. Returns the first overflow page; 0: failed, with *err. */
+uint32_t page_file_write_chain(struct page_file *file, const struct payload *payload,
+                               uint64_t from, struct sqlpack_error *err);
+
+/* -- tree.c: b-trees appended in order ----------------------------------------------------------- */
+
 struct tree;
 struct tree *tree_new(struct page_file *file, uint32_t root, bool is_index);
 void tree_free(struct tree *tree); /* NULL is fine */
@@ -882,14 +892,20 @@ struct tally {
     uint64_t content_bytes; /* apparent size of all files, each inode once */
     uint64_t read_bytes;
     struct hash_sum sum;
+    uint64_t names; /* sum of inspect_name over all rows */
 };
 
 /* Checks what stands beside the rows of sqlar; each reports what is wrong. */
 int inspect_structure(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
-int inspect_folders(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
+int inspect_folders(struct sqlpack *pack, uint64_t *ret_names, struct report *report,
+                    struct sqlpack_error *err);
 int inspect_chunks(struct sqlpack *pack, struct report *report, struct sqlpack_error *err);
 int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report *report,
                  bool *ret_root_matches, struct sqlpack_error *err);
+
+/* A name and where it leads, as a number: the sums over table and index must be equal. The names
+ * of the root, which some programs store, count as nothing. */
+uint64_t inspect_name(int64_t id, const char *name);
 
 /* A number that info holds, for progress alone; 0 where it has none. */
 uint64_t inspect_expected(struct sqlpack *pack, const char *key);

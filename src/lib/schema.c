@@ -95,6 +95,8 @@ const char *const schema_statements[STATEMENT_COUNT] = {
                              "AND id <> 0",
     [STATEMENT_ORPHANS] = "SELECT id FROM sqlpack_stat s WHERE id BETWEEN ?1 AND ?2 AND id <> 0 "
                           "AND NOT EXISTS (SELECT 1 FROM sqlar a WHERE a.id = s.id)",
+    [STATEMENT_NAME_BY_ID] = "SELECT name FROM sqlar WHERE rowid = ?1",
+    [STATEMENT_INDEXED_NAMES] = "SELECT rowid, name FROM sqlar ORDER BY name",
     [STATEMENT_INTEGRITY] = "PRAGMA integrity_check(20)",
     [STATEMENT_CHUNK_PLACES] = "SELECT id, offset, len FROM sqlpack_chunk ORDER BY id, offset",
 };

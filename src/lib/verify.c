@@ -20,6 +20,7 @@ struct verification {
     bool is_own;           /* a pack of sqlpack; else the archive of another program */
     pthread_mutex_t mutex; /* guards the tally */
     struct tally tally;
+    uint64_t indexed_names; /* what tally.names must be */
 };
 
 void report_difference(struct report *report, const char *name, const char *format, ...)
@@ -149,10 +150,31 @@ static void count_row(struct tally *tally, const struct sqlpack_entry *entry)
         tally->content_bytes += entry->sz;
 }
 
+/* The name as it stands in the table: that of another program may have been made normal. */
+static int count_name(struct patrol *patrol, const struct reader_row *row,
+                      struct sqlpack_error *err)
+{
+    const char *name = row->entry.name;
+    if (row->entry.is_foreign || row->skip_why) {
+        size_t size;
+        sqlite3_stmt *statement = db_statement(patrol->pack, STATEMENT_NAME_BY_ID, err);
+        if (!statement)
+            return -1;
+        sqlite3_bind_int64(statement, 1, row->entry.id);
+        if (db_step(patrol->pack, statement, err) < 0)
+            return -1;
+        name = name_column(statement, 0, &size);
+    }
+    patrol->tally.names += name ? inspect_name(row->entry.id, name) : 0;
+    return 0;
+}
+
 static int check_row(struct patrol *patrol, const struct reader_row *row, struct sqlpack_error *err)
 {
     const struct sqlpack_entry *entry = &row->entry;
     struct verification *verification = patrol->verification;
+    if (count_name(patrol, row, err) < 0)
+        return -1;
     if (row->skip_why) {
         report_difference(&verification->report, entry->name, "unusable: %s", row->skip_why);
         return 0;
@@ -229,6 +251,7 @@ static void add_tally(struct verification *verification, const struct tally *par
     tally->special_count += part->special_count;
     tally->hard_link_count += part->hard_link_count;
     tally->content_bytes += part->content_bytes;
+    tally->names += part->names;
     hash_sum_merge(&tally->sum, &part->sum);
     pthread_mutex_unlock(&verification->mutex);
 }
@@ -269,10 +292,9 @@ static int run_task(void *user, unsigned number, struct sqlpack *pack, struct sq
     struct verification *verification = user;
     if (number == TASK_STRUCTURE)
         return inspect_structure(pack, &verification->report, err);
-    if (!verification->is_own)
-        return 0;
-    return number == TASK_FOLDERS ? inspect_folders(pack, &verification->report, err)
-                                  : inspect_chunks(pack, &verification->report, err);
+    if (number == TASK_FOLDERS)
+        return inspect_folders(pack, &verification->indexed_names, &verification->report, err);
+    return pack->is_own ? inspect_chunks(pack, &verification->report, err) : 0;
 }
 
 /* -- the call
@@ -329,6 +351,9 @@ static int check_pack(struct verification *verification, struct sqlpack *pack,
         note_foreign(&verification->report);
     if (sweep_run(pack, &sweep, err) < 0)
         return -1;
+    if (verification->tally.names != verification->indexed_names)
+        report_difference(&verification->report, "",
+                          "index-differs: names lead to other rows than have them");
     if (pack->is_own && (check_root(verification, pack, err) < 0 ||
                          inspect_info(pack, &verification->tally, &verification->report,
                                       &result->root_digest_matches, err) < 0))

@@ -209,6 +209,32 @@ offset_of() {
     sqlpack verify --json p.db 2>/dev/null | grep -q '"foreign_count":1,'
 }
 
+@test "verify: names that sqlite3 writes in its own way lead where they should" {
+    mkdir -p tree/a && printf 'x' >tree/a/file
+    sqlpack pack -q tree p.db
+    (cd tree && touch . && sqlite3 ../p.db -Au . && sqlite3 ../other.db -Ac . ./a/file)
+    run --separate-stderr sqlpack verify p.db
+    [[ $stderr != *index-differs* && $stderr == *"'./a': unusable: "* ]]
+    run --separate-stderr sqlpack verify -q other.db
+    [ "$status" = 0 ]
+}
+
+@test "verify: an index that leads to another row" {
+    pack_tree
+    # an index entry: the size of its header, the types of name and rowid, the name, the rowid
+    perl -0777 -i -pe 's/(\x03\x2b\x01a\/b\/numbers\.txt)(.)/$1 . chr(ord($2) + 1)/se or die' p.db
+    run --separate-stderr sqlpack verify p.db
+    [ "$status" = 1 ] || [ "$status" = 4 ]
+    [[ $stderr == *index* ]]
+}
+
+@test "verify: rows of the tables beside the entries are of the right types" {
+    pack_tree
+    damage "UPDATE sqlpack_owner SET name = CAST(name AS BLOB)"
+    run_fails 1 sqlpack verify p.db
+    [[ $stderr == *"'.': malformed: a row of sqlpack_owner"* ]]
+}
+
 @test "verify: an entry that another program removed leaves an orphan" {
     pack_tree
     damage "DELETE FROM sqlar WHERE name = '-rf'"
