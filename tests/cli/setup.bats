@@ -14,7 +14,7 @@ setup() {
     for tool in cat env mktemp rm tail touch; do
         ln -s "$(command -v $tool)" "$bin/$tool"
     done
-    for tool in cc make bats prove sqlite3 python3 strace getfattr setfacl rsync setpriv \
+    for tool in cc make bats prove sqlite3 python3 strace getfattr setfacl rsync setpriv jq \
         mkfs.ext4; do
         stub $tool 'exit 0'
     done
