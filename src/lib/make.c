@@ -162,7 +162,7 @@ static int fill(struct policy *policy, int fd, const struct sqlpack_entry *entry
         *err = why;
         return -1;
     }
-    policy_loss(policy, entry->name, 0, "%s", why.message);
+    policy_loss(policy, entry->name, 0, "its content is damaged");
     return MADE_NOT;
 }
 

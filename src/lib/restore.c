@@ -209,6 +209,21 @@ static int look_at_target(struct run *run, struct sqlpack_error *err)
     return 0;
 }
 
+static int confine(struct run *run, struct sqlpack_error *err)
+{
+    struct sandbox sandbox = {
+        .pack = run->path,
+        .target = run->target.fd,
+        .parent = run->target.parent,
+    };
+    /* names that another program wrote are sorted anew */
+    if (names_may_be_odd(run->pack, &sandbox.sorts, err) < 0)
+        return -1;
+    int confined = sandbox_enter(&sandbox, err);
+    run->result.is_confined = confined > 0;
+    return confined < 0 ? -1 : 0;
+}
+
 static int prepare(struct run *run, struct sqlpack_error *err)
 {
     const struct sqlpack_unpack_options *options = run->options;
@@ -219,16 +234,7 @@ static int prepare(struct run *run, struct sqlpack_error *err)
         look_at_target(run, err) < 0 || check_summary(run, err) < 0 || open_workers(run, err) < 0 ||
         split(run, err) < 0)
         return -1;
-    if (!options->sandbox || run->target.fd < 0)
-        return 0;
-    const struct sandbox sandbox = {
-        .pack = run->path,
-        .target = run->target.fd,
-        .parent = run->target.parent,
-    };
-    int confined = sandbox_enter(&sandbox, err);
-    run->result.is_confined = confined > 0;
-    return confined < 0 ? -1 : 0;
+    return options->sandbox && run->target.fd >= 0 ? confine(run, err) : 0;
 }
 
 static int restore(struct run *run, struct sqlpack_error *err)

@@ -200,6 +200,7 @@ struct sandbox {
     const char *pack; /* may be read */
     int target;       /* all below it may be changed */
     int parent;       /* folders in it may be made, renamed and removed; -1: none */
+    bool sorts;       /* SQLite needs temporary files */
 };
 
 /*

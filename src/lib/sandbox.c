@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/landlock.h>
+#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
@@ -31,6 +32,10 @@ struct ruleset {
     (ACCESS_READ | ACCESS_CHANGE | LANDLOCK_ACCESS_FS_EXECUTE | LANDLOCK_ACCESS_FS_MAKE_SOCK |     \
      ACCESS_IOCTL_DEV)
 
+#define ACCESS_TEMPORARY                                                                           \
+    (LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_WRITE_FILE |                                \
+     LANDLOCK_ACCESS_FS_REMOVE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | ACCESS_TRUNCATE)
+
 /* What the C library may read on its way: time zones, messages, the state of its own process. */
 static const struct {
     const char *path;
@@ -50,10 +55,23 @@ static int allow(int rules, int fd, uint64_t access)
 }
 
 /* What is not there needs no rule. */
-static int allow_reading(int rules, const char *path, uint64_t access)
+static int allow_path(int rules, const char *path, uint64_t access)
 {
     auto_close int fd = open(path, O_PATH | O_CLOEXEC);
     return fd < 0 ? 0 : allow(rules, fd, access);
+}
+
+/* The folder that SQLite takes for its temporary files. */
+static const char *find_temporary(void)
+{
+    const char *const folders[] = {getenv("SQLITE_TMPDIR"), getenv("TMPDIR"), "/var/tmp",
+                                   "/usr/tmp", "/tmp"};
+    struct stat folder;
+    for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++)
+        if (folders[i] && stat(folders[i], &folder) == 0 && S_ISDIR(folder.st_mode) &&
+            access(folders[i], W_OK | X_OK) == 0)
+            return folders[i];
+    return ".";
 }
 
 static int add_rules(int rules, const struct sandbox *sandbox, uint64_t handled)
@@ -63,9 +81,11 @@ static int add_rules(int rules, const struct sandbox *sandbox, uint64_t handled)
     if (sandbox->parent >= 0 && allow(rules, sandbox->parent, ACCESS_FOLDERS) < 0)
         return -1;
     for (size_t i = 0; i < sizeof(system_paths) / sizeof(system_paths[0]); i++)
-        if (allow_reading(rules, system_paths[i].path, system_paths[i].access) < 0)
+        if (allow_path(rules, system_paths[i].path, system_paths[i].access) < 0)
             return -1;
-    return allow_reading(rules, sandbox->pack, LANDLOCK_ACCESS_FS_READ_FILE);
+    if (sandbox->sorts && allow_path(rules, find_temporary(), ACCESS_TEMPORARY & handled) < 0)
+        return -1;
+    return allow_path(rules, sandbox->pack, LANDLOCK_ACCESS_FS_READ_FILE);
 }
 
 int sandbox_enter(const struct sandbox *sandbox, struct sqlpack_error *err)

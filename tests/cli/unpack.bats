@@ -671,6 +671,24 @@ C
     [ -f out/ok ]
 }
 
+@test "unpack: very many odd names, which are sorted outside of memory" {
+    public
+    python3 - <<'PY'
+import sqlite3
+c = sqlite3.connect('t.db')
+c.execute('CREATE TABLE sqlar(name TEXT PRIMARY KEY, mode INT, mtime INT, sz INT, data BLOB)')
+name = 'folder/a-long-name-%08d-' + 'x' * 80
+c.executemany("INSERT INTO sqlar VALUES(?, 33188, 0, 0, x'')",
+              (('./' + name % i,) for i in range(60000)))
+c.executemany("INSERT INTO sqlar VALUES(?, 33188, 0, 1, x'78')",
+              ((name % i,) for i in range(0, 60000, 2)))
+c.commit()
+PY
+    run_fails 1 sqlpack unpack -q --no-sync t.db out # each double is named
+    [ "$(find out -type f | wc -l)" = 60000 ]
+    [ "$(find out -type f -size 1c | wc -l)" = 30000 ]
+}
+
 @test "unpack: a symlink of the pack is not written through" {
     sentinel
     foreign t.db "INSERT INTO sqlar VALUES
