@@ -46,11 +46,6 @@ struct tree_sample {
     uint64_t bytes, stored_bytes; /* of the files that were compressed */
 };
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 /* -- taking the sample -- */
 
 /* How many bytes a file takes as stored: measured while the budget lasts, then in proportion. */
@@ -284,7 +279,7 @@ static int sample_init(struct tree_sample *sample, const struct packer *packer,
     *sample = (struct tree_sample){.packer = packer};
     sample->entries = calloc(SAMPLE_ENTRIES, sizeof(*sample->entries));
     sample->codec = codec_new(packer->level);
-    return sample->entries && sample->codec ? 0 : no_memory(err);
+    return sample->entries && sample->codec ? 0 : fail_no_memory(err);
 }
 
 static void sample_release(struct tree_sample *sample)

@@ -18,6 +18,11 @@ int fail(struct sqlpack_error *err, enum sqlpack_status status, const char *form
     return -1;
 }
 
+int fail_no_memory(struct sqlpack_error *err)
+{
+    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+}
+
 static enum sqlpack_status status_of_errno(int os_errno)
 {
     switch (os_errno) {

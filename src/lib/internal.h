@@ -470,6 +470,7 @@ uint32_t page_file_write_chain(struct page_file *file, const struct payload *pay
 
 /* -- tree.c: b-trees appended in order ----------------------------------------------------------- */
 
+/* A whole tree, or the pages above the leaves of a table. */
 struct tree;
 struct tree *tree_new(struct page_file *file, uint32_t root, bool is_index);
 void tree_free(struct tree *tree); /* NULL is fine */

@@ -21,11 +21,6 @@ struct loader {
     int64_t last_id;
 };
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 /* -- the empty database: made by SQLite, so that the schema is written in one place only -- */
 
 static int run_sql(sqlite3 *db, const char *sql, struct sqlpack_error *err)
@@ -77,10 +72,10 @@ static int take_template(struct loader *loader, sqlite3 *db, struct sqlpack_erro
     sqlite3_int64 size = 0;
     unsigned char *image = sqlite3_serialize(db, "main", &size, 0);
     if (!image)
-        return no_memory(err);
+        return fail_no_memory(err);
     loader->file.next = (uint32_t)(size / loader->file.page_bytes) + 1;
     loader->first_page = malloc(loader->file.page_bytes);
-    int result = loader->first_page ? 0 : no_memory(err);
+    int result = loader->first_page ? 0 : fail_no_memory(err);
     if (loader->first_page) {
         memcpy(loader->first_page, image, loader->file.page_bytes);
         result = page_file_write(&loader->file, 1, image, (size_t)size, err);
@@ -111,7 +106,7 @@ int loader_open(int fd, const char *path, uint32_t page_bytes, struct loader **r
 {
     struct loader *loader = calloc(1, sizeof(*loader));
     if (!loader)
-        return no_memory(err);
+        return fail_no_memory(err);
     loader->file = (struct page_file){.fd = fd, .path = path, .page_bytes = page_bytes};
     if (make_template(loader, err) < 0) {
         loader_close(loader);
@@ -121,7 +116,7 @@ int loader_open(int fd, const char *path, uint32_t page_bytes, struct loader **r
         loader->trees[i] = tree_new(&loader->file, loader->roots[i], is_index((enum table)i));
         if (!loader->trees[i]) {
             loader_close(loader);
-            return no_memory(err);
+            return fail_no_memory(err);
         }
     }
     *ret_loader = loader;
@@ -227,7 +222,7 @@ static int open_leaf(struct loader *loader, struct loader_batch *batch, size_t r
         return -1;
     struct loader_leaf *leaf = add_leaf(batch);
     if (!leaf)
-        return no_memory(err);
+        return fail_no_memory(err);
     loader->open_number = loader->is_open ? page_file_take(&loader->file) : 0;
     loader->is_open = true;
     *leaf = (struct loader_leaf){.number = loader->open_number, .row_first = row};
@@ -245,7 +240,7 @@ int loader_place_begin(struct loader *loader, struct loader_batch *batch, struct
         loader->open_image = malloc(loader->file.page_bytes);
     if (!batch->carried)
         batch->carried = malloc(loader->file.page_bytes);
-    return loader->open_image && batch->carried ? 0 : no_memory(err);
+    return loader->open_image && batch->carried ? 0 : fail_no_memory(err);
 }
 
 int loader_place(struct loader *loader, struct loader_batch *batch, size_t i,
@@ -302,7 +297,7 @@ static unsigned char *out_page(const struct loader *loader, struct loader_batch 
     if (!batch->out)
         batch->out = malloc(OUT_BYTES);
     if (!batch->out) {
-        no_memory(err);
+        fail_no_memory(err);
         return NULL;
     }
     bool is_next = number == batch->out_first + batch->out_pages;

@@ -13,11 +13,6 @@
  * mapping is written back when the kernel sees fit. */
 #define QUIET_SECONDS 60
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 /* -- the target -- */
 
 static const char *const companions[] = {"-journal", "-wal", "-shm"};
@@ -98,7 +93,7 @@ static int remove_companions(const char *path, struct sqlpack_error *err)
     for (size_t i = 0; i < sizeof(companions) / sizeof(companions[0]); i++) {
         auto_free char *beside = NULL;
         if (asprintf(&beside, "%s%s", path, companions[i]) < 0)
-            return no_memory(err);
+            return fail_no_memory(err);
         if (unlink(beside) < 0 && errno != ENOENT)
             return fail_errno(err, "cannot remove '%s'", show(beside).text);
     }
@@ -194,7 +189,7 @@ static int work(void *user)
     struct sqlpack_error err;
     struct batch *batch = malloc(sizeof(*batch));
     if (!batch) {
-        no_memory(&err);
+        fail_no_memory(&err);
         return stop_all(packer, &err);
     }
     int result = batch_init(batch, packer, &err);
@@ -301,7 +296,7 @@ static int run(struct packer *packer, struct sqlpack_error *err)
 {
     struct sqlpack_pack_result *result = packer->result;
     if (!packer->links || !packer->loss_hash)
-        return no_memory(err);
+        return fail_no_memory(err);
     if (check_target(packer, err) < 0 ||
         scan_open(packer->dir, &packer->scan_options, &packer->scan, err) < 0 ||
         open_file(packer, err) < 0 || choose_page_size(packer, err) < 0 || fill(packer, err) < 0)

@@ -8,11 +8,6 @@
 
 #include "lib/pack.h"
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 /* -- late rows -- */
 
 /* Appends one pair of rows: that of sqlpack_stat, then that of sqlar. */
@@ -218,7 +213,7 @@ int pack_end(struct packer *packer, struct sqlpack_error *err)
     hash_sum_digest(&packer->root, packer->result->root_digest);
     struct hash_stream *hash = hash_stream_new();
     if (!hash)
-        return no_memory(err);
+        return fail_no_memory(err);
     int64_t rowid = 0;
     uint8_t owner_digest[SQLPACK_DIGEST_BYTES];
     int result = 0;

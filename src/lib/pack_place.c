@@ -5,17 +5,12 @@
 
 #include "lib/pack.h"
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 int pack_append(struct packer *packer, enum table table, int64_t rowid, struct record *record,
                 struct sqlpack_error *err)
 {
     packer->room.size = 0;
     if (record_end(record, &packer->room) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     const struct payload payload = {.head = (unsigned char *)packer->room.data,
                                     .head_bytes = packer->room.size};
     return loader_append(packer->loader, table, rowid, &payload, err);
@@ -139,7 +134,7 @@ static int resolve_link(struct packer *packer, struct item *item, struct sqlpack
                                .sz = entry->sz,
                                .has_digest = entry->has_digest};
     memcpy(first.digest, entry->digest, sizeof(first.digest));
-    return links_add(packer->links, &item->stat, &first) < 0 ? no_memory(err) : 0;
+    return links_add(packer->links, &item->stat, &first) < 0 ? fail_no_memory(err) : 0;
 }
 
 /* -- rows -- */
@@ -232,17 +227,17 @@ static int append_late(struct packer *packer, struct late_rows *late, const stru
     auto_release(buf_release) struct buf rows = {0};
     struct late_frame frame = {.id = item->entry.id};
     if (buf_append(&rows, &frame, sizeof(frame)) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     make_stat(&packer->record, &item->entry);
     if (record_end(&packer->record, &rows) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     frame.stat_bytes = rows.size - sizeof(frame);
     if (make_sqlar(packer, item) < 0 || record_end(&packer->record, &rows) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     frame.sqlar_bytes = rows.size - sizeof(frame) - frame.stat_bytes;
     memcpy(rows.data, &frame, sizeof(frame));
     if (buf_append(&rows, &frame, sizeof(frame)) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     if (spool_append(&late->spool, rows.data, rows.size) < 0)
         return fail_errno(err, "cannot write beside '%s'", show(packer->path).text);
     return 0;
@@ -262,7 +257,7 @@ static int append_pieces(struct packer *packer, const struct batch *batch, const
         record_blob_tail(record, piece->stored_bytes);
         packer->room.size = 0;
         if (record_end(record, &packer->room) < 0)
-            return no_memory(err);
+            return fail_no_memory(err);
         const struct payload payload = {.head = (unsigned char *)packer->room.data,
                                         .head_bytes = packer->room.size,
                                         .tail_bytes = piece->stored_bytes,
@@ -301,7 +296,7 @@ static int place_sqlar(struct packer *packer, struct batch *batch, const struct 
                        struct sqlpack_error *err)
 {
     if (make_head(packer, batch, item) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     struct loader_row *row = &batch->rows.rows[batch->rows.row_count];
     if (S_ISREG(item->entry.mode) && !item->entry.link) {
         row->payload.tail_bytes = item->stored_bytes;
@@ -355,7 +350,7 @@ static int place_item(struct packer *packer, struct batch *batch, struct item *i
     if (resolve_link(packer, item, err) < 0)
         return -1;
     if (add_owner(&packer->users, entry->uid) < 0 || add_owner(&packer->groups, entry->gid) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     count_entry(packer->result, item);
     hash_sum_add(&packer->root, entry, false);
     if (place_rows(packer, batch, item, err) < 0)

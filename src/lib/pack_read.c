@@ -6,11 +6,6 @@
 
 #include "lib/pack.h"
 
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
 /* -- problems that wait for their turn -- */
 
 static void keep(void *user, const struct sqlpack_problem *problem)
@@ -74,7 +69,7 @@ int batch_init(struct batch *batch, const struct packer *packer, struct sqlpack_
     kept_problems_init(&batch->read_problems);
     batch->rows.rows = calloc(BATCH_NAMES, sizeof(*batch->rows.rows));
     batch->codec = codec_new(packer->level);
-    return batch->rows.rows && batch->codec ? 0 : no_memory(err);
+    return batch->rows.rows && batch->codec ? 0 : fail_no_memory(err);
 }
 
 static void forget_items(struct batch *batch)
@@ -269,7 +264,7 @@ static int spool_row(struct spooling *spooling, bool deflates, struct sqlpack_er
     if (deflates) {
         spooling->pipe = codec_pipe_deflate(spooling->packer->level);
         if (!spooling->pipe)
-            return no_memory(err);
+            return fail_no_memory(err);
     }
     int result = source_stream(&item->where, &batch->source, write_row_content, spooling,
                                &batch->read_problems.report, err);
@@ -413,7 +408,7 @@ static int read_item(struct packer *packer, struct batch *batch, size_t i,
             0 ||
         (source->entry.target && keep_bytes(&batch->extras, source->entry.target,
                                             source->entry.sz + 1, &item->target_at) < 0))
-        return no_memory(err);
+        return fail_no_memory(err);
     item->is_read = true;
     return 0;
 }
@@ -442,7 +437,7 @@ int pack_read(struct packer *packer, struct batch *batch, size_t *ret_end,
     if (spool_flush(&batch->spool) < 0)
         return fail_errno(err, "cannot write beside '%s'", show(packer->path).text);
     if (batch->walk_problems.failed || batch->read_problems.failed)
-        return no_memory(err);
+        return fail_no_memory(err);
     *ret_end = end;
     return 0;
 }

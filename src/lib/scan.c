@@ -95,7 +95,7 @@ static int take_files(struct scan *scan, struct sqlpack_error *err)
     scan->files = calloc(options->file_count + 1, sizeof(*scan->files));
     scan->found = calloc(options->file_count + 1, sizeof(*scan->found));
     if (!scan->files || !scan->found)
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     for (size_t i = 0; i < options->file_count; i++) {
         scan->files[i] = clean_name(options->files[i]);
         if (!scan->files[i])
@@ -232,7 +232,7 @@ static int enter(struct scan *scan, int fd, bool is_listed, struct report *repor
     struct level *level = folder ? push_level(scan) : NULL;
     if (!level) {
         folder_drop(folder);
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     }
     level->folder = folder;
     level->dev = stat.st_dev;
@@ -254,7 +254,7 @@ static int enter_root(struct scan *scan, int fd, const char *dir, struct sqlpack
     struct level *level = folder && buf_terminate(&scan->name) == 0 ? push_level(scan) : NULL;
     if (!level) {
         folder_drop(folder);
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     }
     level->folder = folder;
     level->is_listed = scan->options->file_count > 0 && !scan->files[0][0];
@@ -270,7 +270,7 @@ int scan_open(const char *dir, const struct scan_options *options, struct scan *
 {
     struct scan *scan = calloc(1, sizeof(*scan));
     if (!scan)
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     scan->options = options;
     int result = take_files(scan, err);
     if (result == 0) {
@@ -302,7 +302,7 @@ static int hand_out(struct scan *scan, struct folder *folder, size_t leaf_at, un
 {
     char *name = strdup(scan->name.data);
     if (!name)
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     *ret_entry = (struct scan_entry){.folder = folder_hold(folder),
                                      .name = name,
                                      .leaf = name[0] ? name + leaf_at : ".",
@@ -382,7 +382,7 @@ static int take_step(struct scan *scan, struct report *report, struct scan_entry
     size_t size = strlen(text), leaf_at;
     bool descends = text[size - 1] == '/';
     if (name_step(scan, level, text, size - descends, &leaf_at) < 0)
-        return fail(err, SQLPACK_NO_MEMORY, "out of memory");
+        return fail_no_memory(err);
     const struct scan_options *options = scan->options;
     if (options->exclude_count && exclude_matches_one(options->excludes, options->exclude_count,
                                                       scan->name.data, type == DT_DIR))

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* B-trees appended in order: leaves filled to the brim, the pages above them as they get full. */
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -52,106 +51,6 @@ struct tree {
     struct buf cell; /* room to make one */
 };
 
-/* -- pages of the file -- */
-
-uint32_t page_file_take(struct page_file *file)
-{
-    return page_file_take_many(file, 1);
-}
-
-uint32_t page_file_take_many(struct page_file *file, uint32_t count)
-{
-    uint32_t lock = page_lock_number(file->page_bytes);
-    if (file->next == lock)
-        file->next++;
-    uint32_t first = file->next;
-    file->next += count;
-    if (first < lock && file->next > lock)
-        file->next++;
-    return first;
-}
-
-int page_file_write(const struct page_file *file, uint32_t number, const void *data, size_t size,
-                    struct sqlpack_error *err)
-{
-    if (file->fd < 0)
-        return 0;
-    off_t offset = (off_t)(number - 1) * file->page_bytes;
-    if (file_pwrite(file->fd, data, size, offset) < 0)
-        return fail_errno(err, "cannot write '%s'", show(file->path).text);
-    return 0;
-}
-
-static int no_memory(struct sqlpack_error *err)
-{
-    return fail(err, SQLPACK_NO_MEMORY, "out of memory");
-}
-
-/* -- payloads -- */
-
-uint64_t payload_bytes(const struct payload *payload)
-{
-    return payload->head_bytes + payload->tail_bytes;
-}
-
-int payload_copy(const struct payload *payload, uint64_t from, void *data, size_t size)
-{
-    if (from < payload->head_bytes) {
-        size_t part = payload->head_bytes - (size_t)from;
-        if (part > size)
-            part = size;
-        memcpy(data, payload->head + from, part);
-        data = (char *)data + part;
-        from += part;
-        size -= part;
-    }
-    if (size == 0)
-        return 0;
-    uint64_t at = from - payload->head_bytes;
-    if (payload->tail) {
-        memcpy(data, payload->tail + at, size);
-        return 0;
-    }
-    ssize_t n = file_pread(payload->spool, data, size, (off_t)(payload->spool_at + at));
-    if (n >= 0 && (size_t)n < size)
-        errno = EIO;
-    return n >= 0 && (size_t)n == size ? 0 : -1;
-}
-
-/* Writes what a cell has no room for. Returns the first overflow page, 0 with *err on failure. */
-static uint32_t write_chain(struct page_file *file, const struct payload *payload, uint64_t from,
-                            struct sqlpack_error *err)
-{
-    uint64_t total = payload_bytes(payload);
-    uint32_t count = page_overflow_count(file->page_bytes, total, (uint32_t)from);
-    uint32_t first = page_file_take_many(file, count), number = first;
-    if (file->fd < 0)
-        return first;
-    auto_free unsigned char *image = malloc(file->page_bytes);
-    if (!image) {
-        no_memory(err);
-        return 0;
-    }
-    while (from < total) {
-        size_t part = file->page_bytes - 4;
-        if (part > total - from)
-            part = (size_t)(total - from);
-        bool is_last = from + part == total;
-        uint32_t next = page_number_behind(file->page_bytes, number);
-        unsigned char *behind = page_put_u32(image, is_last ? 0 : next);
-        if (payload_copy(payload, from, behind, part) < 0) {
-            fail_errno(err, "cannot read back what is to be packed");
-            return 0;
-        }
-        memset(behind + part, 0, file->page_bytes - 4 - part);
-        if (page_file_write(file, number, image, file->page_bytes, err) < 0)
-            return 0;
-        number = next;
-        from += part;
-    }
-    return first;
-}
-
 /* -- the making of a tree -- */
 
 struct tree *tree_new(struct page_file *file, uint32_t root, bool is_index)
@@ -196,7 +95,7 @@ static int open_page(const struct tree *tree, struct page *page, enum page_kind 
     if (!data && tree->file->fd >= 0) {
         data = malloc(tree->file->page_bytes);
         if (!data)
-            return no_memory(err);
+            return fail_no_memory(err);
     }
     page_begin(page, data, tree->file->page_bytes, kind);
     return 0;
@@ -242,7 +141,7 @@ static int write_children(struct tree *tree, int depth, size_t count, bool as_ro
     struct table_level *level = &tree->table[depth];
     auto_free unsigned char *image = tree->file->fd < 0 ? NULL : malloc(tree->file->page_bytes);
     if (tree->file->fd >= 0 && !image)
-        return no_memory(err);
+        return fail_no_memory(err);
     struct page page;
     page_begin(&page, image, tree->file->page_bytes, PAGE_TABLE_INTERIOR);
     for (size_t i = 0; i + 1 < count; i++) {
@@ -273,7 +172,7 @@ static int add_child(struct tree *tree, int depth, struct child child, struct sq
         size_t capacity = level->capacity ? 2 * level->capacity : 64;
         struct child *children = realloc(level->children, capacity * sizeof(*children));
         if (!children)
-            return no_memory(err);
+            return fail_no_memory(err);
         level->children = children;
         level->capacity = capacity;
     }
@@ -334,7 +233,7 @@ static int add_to_run(struct tree *tree, struct page *leaf, struct sqlpack_error
     if (tree->file->fd >= 0 && !tree->run) {
         tree->run = malloc((size_t)tree->run_capacity * tree->file->page_bytes);
         if (!tree->run)
-            return no_memory(err);
+            return fail_no_memory(err);
     }
     page_end(leaf, 0);
     if (leaf->data)
@@ -350,7 +249,7 @@ static int add_run_entry(struct tree *tree, const unsigned char *cell, uint32_t 
 {
     if (buf_append(&tree->run_entries, &cell_bytes, sizeof(cell_bytes)) < 0 ||
         (cell && buf_append(&tree->run_entries, cell, cell_bytes) < 0))
-        return no_memory(err);
+        return fail_no_memory(err);
     return 0;
 }
 
@@ -409,7 +308,7 @@ static int index_add(struct tree *tree, int depth, uint32_t child, const unsigne
     level->pending_bytes = cell_bytes;
     level->pending.size = 0;
     if (cell && buf_append(&level->pending, cell, cell_bytes) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     return 0;
 }
 
@@ -427,7 +326,7 @@ static int share_last_pages(struct tree *tree, int depth, struct sqlpack_error *
         const unsigned char *at = level->page.data + level->page.content_at;
         cell = malloc(moved);
         if (!cell)
-            return no_memory(err);
+            return fail_no_memory(err);
         if (depth)
             left = (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
         memcpy(cell, at + child_bytes, moved);
@@ -549,7 +448,7 @@ static int make_cell(struct tree *tree, int64_t rowid, const struct payload *pay
     uint32_t local = page_local_bytes(tree->file->page_bytes, tree->is_index, total);
     uint32_t chain = 0;
     if (local < total) {
-        chain = write_chain(tree->file, payload, local, err);
+        chain = page_file_write_chain(tree->file, payload, local, err);
         if (chain == 0)
             return -1;
     }
@@ -561,7 +460,7 @@ static int make_cell(struct tree *tree, int64_t rowid, const struct payload *pay
         return 0;
     tree->cell.size = 0;
     if (buf_reserve(&tree->cell, bytes) < 0)
-        return no_memory(err);
+        return fail_no_memory(err);
     unsigned char *at = page_put_varint((unsigned char *)tree->cell.data, total);
     if (!tree->is_index)
         at = page_put_varint(at, (uint64_t)rowid);
