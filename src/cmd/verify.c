@@ -48,8 +48,10 @@ static int on_progress(void *user, const struct sqlpack_progress *progress)
 
 static void print_finding(struct listener *listener, const struct sqlpack_problem *problem)
 {
-    static const char *const kinds[] = {
-        [SQLPACK_NOTE] = "note", [SQLPACK_LOSS] = "loss", [SQLPACK_DIFFERENCE] = "difference"};
+    static const char *const kinds[] = {[SQLPACK_NOTE] = "note",
+                                        [SQLPACK_LOSS] = "loss",
+                                        [SQLPACK_DIFFERENCE] = "difference",
+                                        [SQLPACK_SKIPPED] = "skipped"};
     notice_end(listener->notice);
     out_begin(&listener->out);
     out_text(&listener->out, "kind", NULL, kinds[problem->kind]);
