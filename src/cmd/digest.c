@@ -41,7 +41,7 @@ static int on_progress(void *user, const struct sqlpack_progress *progress)
 static void on_problem(void *user, const struct sqlpack_problem *problem)
 {
     struct listener *listener = user;
-    listener->loss_count += problem->kind != SQLPACK_NOTE;
+    listener->loss_count += problem->kind == SQLPACK_LOSS;
     listener->hooks.problem(listener->hooks.user, problem);
 }
 
