@@ -122,3 +122,62 @@ commands() {
     [ "$status" -eq 141 ]
     [ -z "$stderr" ]
 }
+
+# -- hints: what to do, and that it works -------------------------------------------------------
+
+# follow_hint: runs the command that the last message names.
+follow_hint() {
+    local hint=${stderr##*hint: }
+    hint=${hint%% ends the WAL mode*}
+    hint=${hint##*if none is running, }
+    hint=${hint%% completes or undoes*}
+    bash -c "$hint" >/dev/null
+}
+
+@test "help: the way out of WAL mode is told, and works" {
+    need sqlite3
+    mkdir tree
+    echo hello >tree/file
+    sqlpack pack -q tree "it's.db"
+    sqlite3 "it's.db" 'PRAGMA journal_mode=WAL' >/dev/null
+    local command
+    for command in ls info verify unpack; do
+        run_fails 4 sqlpack "$command" "it's.db"
+        [[ $stderr == *"hint: sqlite3 'it'\\''s.db' 'PRAGMA journal_mode=DELETE' ends the WAL mode" ]]
+    done
+    [ ! -e "it's" ]
+    follow_hint
+    run_ok sqlpack verify -q "it's.db" tree
+}
+
+@test "help: the way out of a change half done is told, and works" {
+    need sqlite3
+    mkdir tree
+    seq 1 20000 >tree/file
+    sqlpack pack -q -l 0 tree t.db
+    sqlite3 t.db >/dev/null <<'SQL'
+PRAGMA cache_size = 1;
+BEGIN;
+UPDATE sqlar SET data = zeroblob(length(data));
+.system cp t.db hot.db && cp t.db-journal hot.db-journal
+ROLLBACK;
+SQL
+    sha256sum hot.db hot.db-journal >before
+    local command
+    for command in ls info verify; do
+        run_fails 5 sqlpack "$command" hot.db
+        [[ $stderr == *"if none is running, sqlite3 hot.db 'PRAGMA user_version' completes or"* ]]
+    done
+    sha256sum -c --quiet before
+    follow_hint
+    run_ok sqlpack verify -q hot.db tree
+}
+
+@test "help: a pack of a later format is refused, and that is said" {
+    need sqlite3
+    mkdir tree
+    sqlpack pack -q tree t.db
+    sqlite3 t.db "UPDATE sqlpack_info SET value = 2 WHERE key = 'format'"
+    run_fails 4 sqlpack ls t.db
+    [[ $stderr == *"hint: a later sqlpack reads it" ]]
+}
