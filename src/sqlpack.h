@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #if defined(__GNUC__)
-#define SQLPACK_API __attribute__((visibility("default")))
+#define SQLPACK_API   __attribute__((visibility("default")))
 #define SQLPACK_CHECK __attribute__((warn_unused_result)) SQLPACK_API
 #else
 #define SQLPACK_API
@@ -102,21 +102,21 @@ struct sqlpack_hooks {
 
 /* One entry: a row of sqlpack_stat with its name. The pointers are borrowed; see each call. */
 struct sqlpack_entry {
-    int64_t id;          /* sqlar.id; 0 is the root folder */
-    const char *name;    /* "" is the root folder */
-    uint32_t mode;       /* st_mode: type and permission bits */
-    int64_t mtime;       /* seconds since 1970, rounded down; SQLPACK_NO_TIME: not known */
-    uint32_t mtime_ns;   /* 0 to 999,999,999 nanoseconds after mtime */
-    uint64_t sz;         /* bytes of content; of the target, for a symlink; 0 for a folder */
-    uint32_t uid, gid;   /* 2^32-1 where they are not known */
-    int64_t ctime_ns;    /* change time of the source, ns since 1970, or SQLPACK_NO_TIME */
-    uint64_t rdev;       /* device number of a device node, as makedev makes it */
-    int64_t link;        /* id of the first name, where this is a further hard link; else 0 */
-    const void *xattr;   /* extended attributes, as sqlpack(5) encodes them; NULL: none */
-    size_t xattr_bytes;  /* */
-    const char *target;  /* a symlink's target; the first name, for a further hard link */
-    bool has_digest;     /* whether digest holds anything */
-    bool is_foreign;     /* written by another program: only name, mode, mtime, sz are known */
+    int64_t id;         /* sqlar.id; 0 is the root folder */
+    const char *name;   /* "" is the root folder */
+    uint32_t mode;      /* st_mode: type and permission bits */
+    int64_t mtime;      /* seconds since 1970, rounded down; SQLPACK_NO_TIME: not known */
+    uint32_t mtime_ns;  /* 0 to 999,999,999 nanoseconds after mtime */
+    uint64_t sz;        /* bytes of content; of the target, for a symlink; 0 for a folder */
+    uint32_t uid, gid;  /* 2^32-1 where they are not known */
+    int64_t ctime_ns;   /* change time of the source, ns since 1970, or SQLPACK_NO_TIME */
+    uint64_t rdev;      /* device number of a device node, as makedev makes it */
+    int64_t link;       /* id of the first name, where this is a further hard link; else 0 */
+    const void *xattr;  /* extended attributes, as sqlpack(5) encodes them; NULL: none */
+    size_t xattr_bytes; /* of xattr */
+    const char *target; /* a symlink's target; the first name, for a further hard link */
+    bool has_digest;    /* whether digest holds anything */
+    bool is_foreign;    /* written by another program: only name, mode, mtime, sz are known */
     uint8_t digest[SQLPACK_DIGEST_BYTES]; /* XXH3-128 of the content, big-endian */
 };
 
@@ -156,10 +156,10 @@ struct sqlpack_page_choice {
 
 struct sqlpack_pack_result {
     uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
-    uint64_t skipped_count; /* left out by max_file_bytes */
-    uint64_t loss_count;    /* rows of sqlpack_loss */
-    uint64_t note_count;    /* problems of the kind SQLPACK_NOTE */
-    uint64_t content_bytes; /* apparent size of all files, each inode once */
+    uint64_t skipped_count;        /* left out by max_file_bytes */
+    uint64_t loss_count;           /* rows of sqlpack_loss */
+    uint64_t note_count;           /* problems of the kind SQLPACK_NOTE */
+    uint64_t content_bytes;        /* apparent size of all files, each inode once */
     uint64_t tree_allocated_bytes; /* what the tree takes on disk, folders included */
     uint64_t tree_inode_count;
     uint64_t pack_bytes;           /* size of the pack */
@@ -231,8 +231,8 @@ enum sqlpack_sort {
 
 /* All zero lists everything by name, with the metadata. */
 struct sqlpack_list_options {
-    const char *below; /* only this entry and what is below it; NULL or "": all but the root */
-    bool names_only;   /* fill id and name only, which is faster */
+    const char *below;      /* only this entry and what is below it; NULL or "": all but the root */
+    bool names_only;        /* fill id and name only, which is faster */
     enum sqlpack_sort sort; /* other than by name: spools to a temporary file where it must */
     bool reverse;
     /* Told of each row that is left out for its unsafe or double name; may be NULL. */
@@ -245,7 +245,8 @@ struct sqlpack_list_options {
  * valid until the next call on the list. Fails with NOT_FOUND where `below` names
  * no entry and none is below it, INVALID, CORRUPT, IO, NO_MEMORY.
  */
-SQLPACK_CHECK int sqlpack_list_open(struct sqlpack *pack, const struct sqlpack_list_options *options,
+SQLPACK_CHECK int sqlpack_list_open(struct sqlpack *pack,
+                                    const struct sqlpack_list_options *options,
                                     struct sqlpack_list **ret_list, struct sqlpack_error *err);
 SQLPACK_CHECK int sqlpack_list_next(struct sqlpack_list *list, struct sqlpack_entry *ret_entry,
                                     struct sqlpack_error *err);
@@ -253,7 +254,7 @@ SQLPACK_API void sqlpack_list_close(struct sqlpack_list *list); /* NULL is fine 
 
 /* What a pack holds, and how its space is used; see sqlpack_info. */
 struct sqlpack_summary {
-    int64_t format;        /* of sqlpack's tables; 0: an archive of another program */
+    int64_t format; /* of sqlpack's tables; 0: an archive of another program */
     uint64_t file_count, folder_count, symlink_count, special_count, hard_link_count;
     uint64_t foreign_count; /* rows that another program wrote */
     uint64_t skipped_count; /* rows with an unsafe or a double name, which are left out */
@@ -287,8 +288,8 @@ SQLPACK_CHECK int sqlpack_owners(struct sqlpack *pack,
 
 /* All zero is the default. */
 struct sqlpack_unpack_options {
-    unsigned jobs;             /* threads; 0: one a processor */
-    const char *const *names;  /* restore these and what is below them; NULL: all */
+    unsigned jobs;            /* threads; 0: one a processor */
+    const char *const *names; /* restore these and what is below them; NULL: all */
     size_t name_count;
     const char *const *excludes;
     size_t exclude_count;
@@ -342,11 +343,11 @@ struct sqlpack_verify_options {
 
 struct sqlpack_verify_result {
     uint64_t entry_count;
-    uint64_t read_count;       /* entries whose content was read */
-    uint64_t content_bytes;    /* content read, as apparent size */
-    uint64_t difference_count; /* problems of the kind SQLPACK_DIFFERENCE */
-    uint64_t foreign_count;    /* rows that another program wrote */
-    bool root_digest_matches;  /* false where the pack has none */
+    uint64_t read_count;                       /* entries whose content was read */
+    uint64_t content_bytes;                    /* content read, as apparent size */
+    uint64_t difference_count;                 /* problems of the kind SQLPACK_DIFFERENCE */
+    uint64_t foreign_count;                    /* rows that another program wrote */
+    bool root_digest_matches;                  /* false where the pack has none */
     uint8_t root_digest[SQLPACK_DIGEST_BYTES]; /* as computed from the rows */
 };
 

@@ -19,7 +19,7 @@ int file_write(int fd, const void *data, size_t size);
 /* The same at an offset. */
 int file_pwrite(int fd, const void *data, size_t size, off_t offset);
 
-/* A random name of the form .sqlpack-XXXXXXXX for output in the making. Returns 0, or -1 with errno. */
+/* A random name of the form .sqlpack-XXXXXXXX, for output in the making. Returns 0 or -1, errno. */
 #define FILE_HIDDEN_NAME_BYTES 24
 int file_hidden_name(char ret_name[FILE_HIDDEN_NAME_BYTES]);
 
@@ -29,12 +29,15 @@ int file_hidden_name(char ret_name[FILE_HIDDEN_NAME_BYTES]);
  * form .sqlpack-XXXXXXXX in the same folder until then.
  */
 struct new_file {
-    int fd;     /* open for reading and writing; owned */
-    int folder; /* the folder it will appear in; owned */
-    char *leaf; /* the name it will get there; owned */
+    int fd;                              /* open for reading and writing; owned */
+    int folder;                          /* the folder it will appear in; owned */
+    char *leaf;                          /* the name it will get there; owned */
     char hidden[FILE_HIDDEN_NAME_BYTES]; /* its temporary name; "" while it is nameless */
 };
-#define NEW_FILE_NONE {.fd = -1, .folder = -1}
+#define NEW_FILE_NONE                                                                              \
+    {                                                                                              \
+        .fd = -1, .folder = -1                                                                     \
+    }
 
 /* Creates one with mode 0666 less the umask. Returns 0, or -1 with errno. */
 int new_file_open(struct new_file *file, const char *path);
