@@ -34,7 +34,6 @@ struct index_level {
 };
 
 #define LEVELS_MAX 20 /* SQLite's own limit, BTCURSOR_MAX_DEPTH */
-
 struct tree {
     struct page_file *file;
     uint32_t root;
@@ -362,8 +361,6 @@ static int finish_index(struct tree *tree, struct sqlpack_error *err)
     }
     return 0;
 }
-
-/* -- leaves -- */
 
 /* Writes the images of a run from one to before another, which have consecutive numbers. */
 static int write_run(const struct tree *tree, uint32_t from, uint32_t to, struct sqlpack_error *err)
