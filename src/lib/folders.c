@@ -247,29 +247,33 @@ void folders_keep(struct kept_folders *folders, const struct sqlpack_entry *entr
     records->size += size;
 }
 
+struct kept {
+    struct sqlpack_entry *entry;
+};
+
 static int by_name(const void *a, const void *b)
 {
-    const struct sqlpack_entry *const *left = a, *const *right = b;
-    return strcmp((*left)->name, (*right)->name);
+    const struct kept *left = a, *right = b;
+    return strcmp(left->entry->name, right->entry->name);
 }
 
 /* Visits the kept folders in the order of their names. */
 static int visit_kept(struct finish *finish, struct sqlpack_error *err)
 {
     struct kept_folders *folders = &finish->run->folders;
-    auto_free struct sqlpack_entry **order = malloc((folders->count + 1) * sizeof(*order));
+    auto_free struct kept *order = malloc((folders->count + 1) * sizeof(struct kept));
     if (!order)
         return fail(err, SQLPACK_NO_MEMORY, "cannot unpack: out of memory");
     char *at = folders->records.data;
     for (uint64_t i = 0; i < folders->count; i++) {
-        struct sqlpack_entry *entry = order[i] = (void *)at;
+        struct sqlpack_entry *entry = order[i].entry = (void *)at;
         entry->name = at + sizeof(*entry);
         entry->xattr = entry->name + strlen(entry->name) + 1;
         at += record_bytes(entry);
     }
-    qsort(order, folders->count, sizeof(*order), by_name);
+    qsort(order, folders->count, sizeof(struct kept), by_name);
     for (uint64_t i = 0; i < folders->count; i++)
-        if (visit(finish, order[i], err) < 0)
+        if (visit(finish, order[i].entry, err) < 0)
             return -1;
     return 0;
 }

@@ -64,9 +64,10 @@ bool make_folds(int fd, const char *leaf, char ret_name[NAME_MAX + 1])
         return false; /* no /proc, or a path too long for it */
     path[size] = '\0';
     const char *name = path_leaf(path);
-    if (strlen(name) > NAME_MAX || strcmp(name, leaf) == 0)
+    size_t size_with_end = strlen(name) + 1;
+    if (size_with_end > NAME_MAX + 1 || strcmp(name, leaf) == 0)
         return false;
-    strcpy(ret_name, name);
+    memcpy(ret_name, name, size_with_end);
     return true;
 }
 
@@ -336,22 +337,22 @@ static bool is_one_file(int folder, const char *leaf, int other_folder, const ch
            stat.st_dev == other.st_dev && stat.st_ino == other.st_ino;
 }
 
-int make_link(struct policy *policy, int first_folder, const char *first_leaf, int folder,
-              const char *leaf, const struct sqlpack_entry *entry, struct sqlpack_error *err)
+int make_link(struct policy *policy, const struct subject *first, int folder, const char *leaf,
+              const struct sqlpack_entry *entry, struct sqlpack_error *err)
 {
     struct spot spot;
-    struct stat first;
-    if (fstatat(first_folder, first_leaf, &first, AT_SYMLINK_NOFOLLOW) < 0 ||
-        (policy->is_merge && !is_same(first_folder, first_leaf, &first, entry)))
+    struct stat stat;
+    if (fstatat(first->folder, first->leaf, &stat, AT_SYMLINK_NOFOLLOW) < 0 ||
+        (policy->is_merge && !is_same(first->folder, first->leaf, &stat, entry)))
         return MADE_APART;
-    if (policy->is_merge && is_one_file(folder, leaf, first_folder, first_leaf))
+    if (policy->is_merge && is_one_file(folder, leaf, first->folder, first->leaf))
         return MADE_KEPT;
     int made = claim(policy, folder, leaf, entry);
     if (made != MADE)
         return made;
     int code = spot_init(&spot, policy, folder, leaf);
     if (code == 0)
-        code = linkat(first_folder, first_leaf, folder, spot_name(&spot), 0);
+        code = linkat(first->folder, first->leaf, folder, spot_name(&spot), 0);
     if (code < 0 && (errno == EMLINK || errno == EPERM || errno == EOPNOTSUPP))
         return MADE_APART;
     return finish_spot(policy, &spot, code, entry, err);

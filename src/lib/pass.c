@@ -298,16 +298,16 @@ static int restore_symlink_apart(struct worker *worker, const struct sqlpack_ent
                                  struct sqlpack_error *err)
 {
     struct sqlpack_entry first;
-    auto_free char *name = strdup(entry->name);
-    if (!name)
+    auto_release(buf_release) struct buf name = {0};
+    if (buf_append_text(&name, entry->name) < 0 || buf_terminate(&name) < 0)
         return fail(err, SQLPACK_NO_MEMORY, "cannot unpack: out of memory");
     if (sqlpack_find(worker->pack, entry->target, &first, err) < 0)
         return -1;
     if (!S_ISLNK(first.mode) || first.link) {
-        policy_loss(&worker->run->policy, name, 0, "is a hard link to something else");
+        policy_loss(&worker->run->policy, name.data, 0, "is a hard link to something else");
         return MADE_NOT;
     }
-    first.name = name;
+    first.name = name.data;
     return restore_symlink(worker, &first, err);
 }
 
@@ -326,14 +326,15 @@ static int restore_apart(struct worker *worker, const struct reader_row *row,
 static int link_to_first(struct worker *worker, const struct sqlpack_entry *entry,
                          struct sqlpack_error *err)
 {
-    const char *leaf, *first_leaf;
-    int first = place_of(&worker->first_place, entry->target, false, &first_leaf);
-    if (first < 0)
+    const char *leaf;
+    struct subject first = {.fd = -1};
+    first.folder = place_of(&worker->first_place, entry->target, false, &first.leaf);
+    if (first.folder < 0)
         return MADE_APART;
     int folder = place_of(&worker->place, entry->name, true, &leaf);
     if (folder < 0)
         return fail_folder(worker, entry->name, err);
-    return make_link(&worker->run->policy, first, first_leaf, folder, leaf, entry, err);
+    return make_link(&worker->run->policy, &first, folder, leaf, entry, err);
 }
 
 static int restore_link(struct worker *worker, const struct reader_row *row,

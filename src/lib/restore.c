@@ -9,9 +9,6 @@
 
 #include "lib/restore.h"
 
-/* More ranges than threads, so that none is left with a long one at the end. */
-#define RANGES_A_THREAD 8
-
 /* Descriptors that are open beside those of the places: streams, packs, target, a file each. */
 #define OTHER_DESCRIPTORS 16
 
@@ -27,7 +24,6 @@ static void run_release(struct run *run)
         place_release(&run->workers[i].first_place);
         sqlpack_close(run->workers[i].pack);
     }
-    free(run->ranges);
     buf_release(&run->folders.records);
     selection_release(&run->selection);
     policy_release(&run->policy);
@@ -178,9 +174,6 @@ static int open_workers(struct run *run, struct sqlpack_error *err)
 static int split(struct run *run, struct sqlpack_error *err)
 {
     unsigned count = run->jobs * RANGES_A_THREAD;
-    run->ranges = calloc(count, sizeof(*run->ranges));
-    if (!run->ranges)
-        return fail(err, SQLPACK_NO_MEMORY, "cannot unpack: out of memory");
     if (reader_split(run->pack, count, run->ranges, &run->range_count, err) < 0)
         return -1;
     if (run->range_count == 0)

@@ -180,8 +180,8 @@ int make_symlink(struct policy *policy, int folder, const char *leaf,
                  const struct sqlpack_entry *entry, struct sqlpack_error *err);
 int make_special(struct policy *policy, int folder, const char *leaf,
                  const struct sqlpack_entry *entry, struct sqlpack_error *err);
-int make_link(struct policy *policy, int first_folder, const char *first_leaf, int folder,
-              const char *leaf, const struct sqlpack_entry *entry, struct sqlpack_error *err);
+int make_link(struct policy *policy, const struct subject *first, int folder, const char *leaf,
+              const struct sqlpack_entry *entry, struct sqlpack_error *err);
 
 /*
  * Whether the entry `fd` (O_PATH will do) has another name than the one that it
@@ -251,6 +251,10 @@ struct kept_folders {
     bool is_full; /* they were too many */
 };
 
+/* More ranges than threads, so that none is left with a long one at the end. */
+#define RANGES_A_THREAD 8
+#define RANGES_MAX      (WORKERS_MAX * RANGES_A_THREAD)
+
 /* One unpack. */
 struct run {
     const char *path; /* of the pack */
@@ -270,7 +274,7 @@ struct run {
     enum pass pass;
     pthread_mutex_t mutex; /* over all below */
     unsigned next_worker;
-    struct id_range *ranges; /* of the whole pack; owned */
+    struct id_range ranges[RANGES_MAX]; /* of the whole pack */
     unsigned range_count, next_range;
     size_t next_name; /* of the selection */
     struct sqlpack_list *list;
