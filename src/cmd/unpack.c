@@ -135,7 +135,7 @@ static void print_result(struct out *out, const struct request *request,
 {
     bool verbose = request->common.verbose;
     out_begin(out);
-    out_name(out, "dir", "unpacked into", request->dir);
+    out_name(out, "dir", "folder", request->dir);
     out_count(out, "file_count", "files", result->file_count);
     out_count(out, "folder_count", "folders", result->folder_count);
     print_some(out, "symlink_count", "symlinks", result->symlink_count);
