@@ -130,6 +130,7 @@ static int digest_pack(struct digesting *digesting, struct sqlpack_error *err)
     struct sqlpack *pack;
     if (sqlpack_open(digesting->path, &pack, err) < 0)
         return -1;
+    digesting->report.progress.entry_total = inspect_expected_entries(pack);
     int result = add_root(digesting, pack, err);
     if (result == 0)
         result = sweep_run(pack, &options, err);

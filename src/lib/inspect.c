@@ -342,6 +342,16 @@ uint64_t inspect_expected(struct sqlpack *pack, const char *key)
     return number > 0 ? (uint64_t)number : 0;
 }
 
+uint64_t inspect_expected_entries(struct sqlpack *pack)
+{
+    static const char *const counts[] = {INFO_FILES, INFO_FOLDERS, INFO_SYMLINKS, INFO_SPECIALS,
+                                         INFO_HARD_LINKS};
+    uint64_t sum = 0;
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
+        sum += inspect_expected(pack, counts[i]);
+    return sum;
+}
+
 static int inspect_digest(struct sqlpack *pack, const char *key, const uint8_t *digest,
                           struct report *report, bool *ret_matches, struct sqlpack_error *err)
 {

@@ -708,26 +708,18 @@ int names_find_other(struct sqlpack *pack, const char *name, int64_t *ret_id,
 /* Whether rows of another program may be there that are not known to be plain; cheap. */
 int names_may_be_odd(struct sqlpack *pack, bool *ret_may_be, struct sqlpack_error *err);
 
-/*
- * What to make of the name of row `id`: *ret_name is its normal form, borrowed from
- * `name` or valid until the next call; *ret_skip_why is NULL, or why the row cannot
- * be used: then *ret_name is the raw name.
- */
-int names_judge(struct sqlpack *pack, int64_t id, const char *name, size_t size,
-                const char **ret_name, const char **ret_skip_why, struct sqlpack_error *err);
+#define NAME_IS_UNSAFE "its name is not safe"
+#define NAME_IS_DOUBLE "another row has the same name"
 
-/* Larger contents are never handed out in memory: reader_content streams them. */
-#define READER_STORED_MAX ((size_t)8 << 20)
-
-/* One row as it was read. Pointers are valid until the next step. */
-struct reader_row {
-    struct sqlpack_entry entry;
-    const void *stored;   /* content as stored; NULL where reader_content must fetch it: not asked
-                             for, in chunks, or more than READER_STORED_MAX bytes */
-    size_t stored_bytes;  /* equal to entry.sz: stored raw */
-    bool is_chunked;      /* the content is in sqlpack_chunk */
-    const char *skip_why; /* not NULL: the row cannot be used (unsafe or double name): why */
+/* What to make of a row's name. */
+struct name_verdict {
+    const char *name;     /* its normal form; the raw name where the row cannot be used */
+    const char *skip_why; /* NULL, or why the row cannot be used */
 };
+
+/* Judges the name of row `id`. The result borrows from `name`, or is valid until the next call. */
+int names_judge(struct sqlpack *pack, int64_t id, const char *name, size_t size,
+                struct name_verdict *ret_verdict, struct sqlpack_error *err);
 
 /* -- cursor.c: steps through a b-tree, past SQLite's virtual machine ---------------------------- */
 
@@ -781,20 +773,32 @@ void field_take_column(sqlite3_stmt *statement, int column, struct field *ret_fi
 
 /* -- row.c: makes entries from rows, sealed or foreign ----------------------------------------------- */
 
+/* Larger contents are never handed out in memory: reader_content streams them. */
+#define READER_STORED_MAX ((size_t)8 << 20)
+
+/* One row as it was read. Pointers are valid until the next step. */
+struct reader_row {
+    struct sqlpack_entry entry;
+    const void *stored;   /* content as stored; NULL where reader_content must fetch it: not asked
+                             for, in chunks, or more than READER_STORED_MAX bytes */
+    size_t stored_bytes;  /* equal to entry.sz: stored raw */
+    bool is_chunked;      /* the content is in sqlpack_chunk */
+    const char *skip_why; /* not NULL: the row cannot be used (unsafe or double name): why */
+};
+
 #define ROW_SQLAR_COLUMNS 7 /* in a row statement: those of sqlar, then those of sqlpack_stat */
 
 /*
  * Reads the columns of sqlpack_stat, which begin at `column`, into all of *ret_entry
- * but name and target. *ret_is_sealed: whether the row is there and its seal fits
- * `name`. Types and bounds that make no sense: CORRUPT.
+ * but target. Returns 1, or 0 where there is no row or its seal does not fit `name`.
+ * Types and bounds that make no sense: CORRUPT.
  */
 int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
-             struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err);
+             struct sqlpack_entry *ret_entry, struct sqlpack_error *err);
 
 /* The same for a row that a cursor found. */
 int row_stat_record(struct sqlpack *pack, const struct cursor_row *row, const char *name,
-                    struct sqlpack_entry *ret_entry, bool *ret_is_sealed,
-                    struct sqlpack_error *err);
+                    struct sqlpack_entry *ret_entry, struct sqlpack_error *err);
 
 /*
  * Reads a whole row. `known_name` is its normal name where that was found out before,
@@ -908,8 +912,9 @@ int inspect_info(struct sqlpack *pack, const struct tally *tally, struct report 
  * of the root, which some programs store, count as nothing. */
 uint64_t inspect_name(int64_t id, const char *name);
 
-/* A number that info holds, for progress alone; 0 where it has none. */
+/* A number that info holds, and the number of entries, for progress alone; 0: unknown. */
 uint64_t inspect_expected(struct sqlpack *pack, const char *key);
+uint64_t inspect_expected_entries(struct sqlpack *pack);
 
 /* Reports every difference between the tree options->dir and the pack `path`. */
 int compare_tree(const char *path, const struct sqlpack_verify_options *options,

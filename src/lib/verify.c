@@ -317,12 +317,9 @@ static int check_root(struct verification *verification, struct sqlpack *pack,
 /* What progress leads to. */
 static void expect(struct verification *verification, struct sqlpack *pack)
 {
-    static const char *const counts[] = {INFO_FILES, INFO_FOLDERS, INFO_SYMLINKS, INFO_SPECIALS,
-                                         INFO_HARD_LINKS};
     struct sqlpack_progress *progress = &verification->report.progress;
     uint64_t times = verification->options->dir ? 2 : 1;
-    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-        progress->entry_total += times * inspect_expected(pack, counts[i]);
+    progress->entry_total = times * inspect_expected_entries(pack);
     if (verification->sample.limit == UINT64_MAX)
         progress->bytes_total = times * inspect_expected(pack, INFO_CONTENT_BYTES);
 }
