@@ -46,7 +46,8 @@ static char *format_time(char *at, int64_t seconds)
         *at++ = ' ';
         return at;
     }
-    at = format_number(at, (uint64_t)(tm.tm_year + 1900), 4);
+    int year = tm.tm_year + 1900;
+    at = format_number(at, (uint64_t)year, 4);
     *at++ = '-';
     at = format_two(at, tm.tm_mon + 1, '-');
     at = format_two(at, tm.tm_mday, ' ');

@@ -82,7 +82,7 @@ static int enter(struct cursor *cursor, uint32_t number, struct sqlpack_error *e
     if (cursor->depth == DEPTH_MAX)
         return corrupt(cursor, err);
     struct level *level = &cursor->levels[cursor->depth];
-    if (!level->page && !(level->page = malloc(cursor->page_bytes)))
+    if (!level->page && !(level->page = calloc(1, cursor->page_bytes)))
         return fail_errno(err, "cannot read '%s'", show(cursor->pack->path).text);
     if (read_page(cursor, number, level->page, err) < 0)
         return -1;
@@ -104,7 +104,7 @@ static const unsigned char *cell_at(const struct cursor *cursor, const struct le
                                     unsigned index)
 {
     uint32_t head = level->is_leaf ? 8 : 12;
-    uint32_t at = get_u16(level->page + head + 2 * index);
+    uint32_t at = get_u16(level->page + head + (size_t)2 * index);
     if (at < head + 2 * level->cell_count || at + 4 > cursor->usable)
         return NULL;
     return level->page + at;
@@ -128,10 +128,10 @@ static int gather(struct cursor *cursor, const unsigned char *local, uint32_t lo
                   uint64_t payload_bytes, struct sqlpack_error *err)
 {
     struct buf *payload = &cursor->payload;
-    auto_free unsigned char *page = malloc(cursor->page_bytes);
-    payload->size = 0;
     if (payload_bytes > CURSOR_PAYLOAD_MAX)
         return corrupt(cursor, err);
+    auto_free unsigned char *page = calloc(1, cursor->page_bytes);
+    payload->size = 0;
     if (!page || buf_append(payload, local, local_bytes) < 0)
         return fail_errno(err, "cannot read '%s'", show(cursor->pack->path).text);
     uint32_t next = get_u32(local + local_bytes);

@@ -97,15 +97,12 @@ static int fill_from_stat(struct sqlpack_list *list, int64_t id, const char *nam
                           struct sqlpack_entry *entry, struct sqlpack_error *err)
 {
     struct stat_cursor *stat;
-    bool is_sealed;
     if (!list->pack->is_own)
         return 0;
-    int found = find_stat(list, id, &stat, err);
-    if (found <= 0)
-        return found;
-    if (row_stat_record(list->pack, &stat->row, name, entry, &is_sealed, err) < 0)
-        return -1;
-    return is_sealed && !S_ISLNK(entry->mode) && entry->link == 0;
+    int filled = find_stat(list, id, &stat, err);
+    if (filled > 0)
+        filled = row_stat_record(list->pack, &stat->row, name, entry, err);
+    return filled > 0 ? !S_ISLNK(entry->mode) && entry->link == 0 : filled;
 }
 
 static int fill(struct sqlpack_list *list, int64_t id, const char *name,
@@ -136,17 +133,18 @@ static void skip(const struct sqlpack_list *list, const char *name, const char *
 static int take_indexed(struct sqlpack_list *list, int64_t id, const char *raw, size_t size,
                         const char **ret_name, struct sqlpack_error *err)
 {
-    const char *skip_why = NULL;
+    struct name_verdict verdict;
     if (name_ascends(list->pack, raw, size, &list->last, err) < 0)
         return -1;
     *ret_name = list->last.data;
     if (path_is_safe(list->last.data, size))
         return 1;
-    if (names_judge(list->pack, id, list->last.data, size, ret_name, &skip_why, err) < 0)
+    if (names_judge(list->pack, id, list->last.data, size, &verdict, err) < 0)
         return -1;
-    if (skip_why)
-        skip(list, list->last.data, skip_why);
-    return !skip_why && **ret_name;
+    *ret_name = verdict.name;
+    if (verdict.skip_why)
+        skip(list, verdict.name, verdict.skip_why);
+    return !verdict.skip_why && *verdict.name;
 }
 
 /* The same where rows of one normal name follow each other, the best one first. */
@@ -158,13 +156,13 @@ static int take_sorted(struct sqlpack_list *list, const char *raw, size_t size,
         return fail_memory(list, err);
     *ret_name = form == NAME_PLAIN ? raw : list->normal.data;
     if (form == NAME_UNSAFE) {
-        skip(list, raw, "its name is not safe");
+        skip(list, raw, NAME_IS_UNSAFE);
         return 0;
     }
     if (form == NAME_ROOT || !path_is_below(*ret_name, list->below.data))
         return 0;
     if (list->last.data && strcmp(list->last.data, *ret_name) == 0) {
-        skip(list, raw, "another row has the same name");
+        skip(list, raw, NAME_IS_DOUBLE);
         return 0;
     }
     list->last.size = 0;
@@ -258,9 +256,9 @@ static int64_t sort_key(enum sqlpack_sort sort, const struct sqlpack_entry *entr
 
 static int fill_spool(struct sqlpack_list *list, sqlite3_stmt *add, struct sqlpack_error *err)
 {
-    struct sqlpack_entry entry;
-    const char *name;
-    int64_t id;
+    struct sqlpack_entry entry = {0};
+    const char *name = NULL;
+    int64_t id = 0;
     int stepped;
     while ((stepped = next_name(list, &id, &name, err)) > 0) {
         int64_t key = 0;

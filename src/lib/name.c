@@ -288,19 +288,24 @@ static int is_double(struct sqlpack *pack, int64_t id, struct sqlpack_error *err
 }
 
 int names_judge(struct sqlpack *pack, int64_t id, const char *name, size_t size,
-                const char **ret_name, const char **ret_skip_why, struct sqlpack_error *err)
+                struct name_verdict *ret_verdict, struct sqlpack_error *err)
 {
     enum name_form form;
     if (name_form(name, size, &pack->normal, &form) < 0)
         return fail_errno(err, "cannot read '%s'", show(pack->path).text);
-    *ret_name = form == NAME_PLAIN || form == NAME_UNSAFE ? name : pack->normal.data;
-    *ret_skip_why = form == NAME_UNSAFE ? "its name is not safe" : NULL;
-    if (form == NAME_PLAIN || form == NAME_UNSAFE || form == NAME_ROOT)
+    *ret_verdict = (struct name_verdict){.name = name};
+    if (form == NAME_PLAIN)
         return 0;
-    int found = is_double(pack, id, err);
-    if (found > 0) {
-        *ret_name = name;
-        *ret_skip_why = "another row has the same name";
+    if (form == NAME_UNSAFE) {
+        ret_verdict->skip_why = NAME_IS_UNSAFE;
+        return 0;
     }
-    return found < 0 ? -1 : 0;
+    int found = form == NAME_ROOT ? 0 : is_double(pack, id, err);
+    if (found < 0)
+        return -1;
+    if (found > 0)
+        ret_verdict->skip_why = NAME_IS_DOUBLE;
+    else
+        ret_verdict->name = pack->normal.data;
+    return 0;
 }

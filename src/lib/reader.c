@@ -34,18 +34,18 @@ static int find_foreign_root(struct sqlpack *pack, struct reader_row *row,
 
 static int find_root(struct sqlpack *pack, struct reader_row *row, struct sqlpack_error *err)
 {
-    bool is_sealed = false;
     *row = (struct reader_row){0};
     if (pack->is_own) {
         sqlite3_stmt *statement = db_statement(pack, STATEMENT_STAT_BY_ID, err);
         if (!statement)
             return -1;
         sqlite3_bind_int64(statement, 1, 0);
-        int found = db_step(pack, statement, err);
-        if (found < 0 ||
-            (found > 0 && row_stat(pack, statement, 0, "", &row->entry, &is_sealed, err) < 0))
+        int sealed = db_step(pack, statement, err);
+        if (sealed > 0)
+            sealed = row_stat(pack, statement, 0, "", &row->entry, err);
+        if (sealed < 0)
             return -1;
-        if (is_sealed && S_ISDIR(row->entry.mode))
+        if (sealed > 0 && S_ISDIR(row->entry.mode))
             return 0;
     }
     int found = find_foreign_root(pack, row, err);
@@ -242,10 +242,16 @@ static int mark_all(struct sqlpack *pack, struct marks *marks, struct sqlpack_er
     return stepped;
 }
 
-/* Where to cut: the ids at which ranges but the first begin. Returns their number. */
-static unsigned cut_by_weight(const struct marks *marks, unsigned count, int64_t *ret_cuts)
+/* Where to cut: the ids at which ranges but the first begin. */
+static int cut_by_weight(struct sqlpack *pack, unsigned count, int64_t *ret_cuts,
+                         unsigned *ret_cut_count, struct sqlpack_error *err)
 {
-    unsigned cut_count = 0;
+    auto_free struct marks *marks = calloc(1, sizeof(*marks));
+    if (!marks)
+        return fail_errno(err, "cannot read '%s'", show(pack->path).text);
+    marks->stride = 1;
+    if (mark_all(pack, marks, err) < 0)
+        return -1;
     size_t at = 1; /* the root, which has no row in sqlar, or the first row begins no range */
     for (unsigned i = 1; i < count; i++) {
         uint64_t wanted = marks->weight / count * i;
@@ -253,9 +259,9 @@ static unsigned cut_by_weight(const struct marks *marks, unsigned count, int64_t
             at++;
         if (at >= marks->count)
             break;
-        ret_cuts[cut_count++] = marks->ids[at++];
+        ret_cuts[(*ret_cut_count)++] = marks->ids[at++];
     }
-    return cut_count;
+    return 0;
 }
 
 /* Sizes would cost as much as reading: sqlar's rows are among the content. */
@@ -278,18 +284,12 @@ int reader_split(struct sqlpack *pack, unsigned count, struct id_range *ret_rang
 {
     unsigned cut_count = 0;
     auto_free int64_t *cuts = calloc(count, sizeof(*cuts));
-    auto_free struct marks *marks = calloc(1, sizeof(*marks));
-    if (!cuts || !marks)
+    if (!cuts)
         return fail_errno(err, "cannot read '%s'", show(pack->path).text);
-    marks->stride = 1;
-    if (!pack->is_own) {
-        if (cut_by_id(pack, count, cuts, &cut_count, err) < 0)
-            return -1;
-    } else {
-        if (mark_all(pack, marks, err) < 0)
-            return -1;
-        cut_count = cut_by_weight(marks, count, cuts);
-    }
+    int cut = pack->is_own ? cut_by_weight(pack, count, cuts, &cut_count, err)
+                           : cut_by_id(pack, count, cuts, &cut_count, err);
+    if (cut < 0)
+        return -1;
     for (unsigned i = 0; i <= cut_count; i++) {
         ret_ranges[i].first = i ? cuts[i - 1] : INT64_MIN;
         ret_ranges[i].last = i < cut_count ? cuts[i] - 1 : INT64_MAX;

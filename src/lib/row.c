@@ -102,9 +102,9 @@ static bool take_stat(const struct field *fields, struct sqlpack_entry *entry, i
     return is_known_type(entry->mode);
 }
 
+/* Returns 1 where the seal fits, 0 where not. */
 static int take_sealed(struct sqlpack *pack, const struct field *fields, int64_t id,
-                       const char *name, struct sqlpack_entry *ret_entry, bool *ret_is_sealed,
-                       struct sqlpack_error *err)
+                       const char *name, struct sqlpack_entry *ret_entry, struct sqlpack_error *err)
 {
     int64_t seal;
     ret_entry->id = id;
@@ -113,29 +113,27 @@ static int take_sealed(struct sqlpack *pack, const struct field *fields, int64_t
     ret_entry->is_foreign = false;
     if (!take_stat(fields, ret_entry, &seal))
         return db_corrupt(pack, err, "the metadata of '%s' make no sense", show(name).text);
-    *ret_is_sealed = hash_seal(ret_entry) == seal;
-    return 0;
+    return hash_seal(ret_entry) == seal;
 }
 
 int row_stat(struct sqlpack *pack, sqlite3_stmt *statement, int column, const char *name,
-             struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err)
+             struct sqlpack_entry *ret_entry, struct sqlpack_error *err)
 {
     struct field fields[STAT_COLUMNS];
-    *ret_is_sealed = false;
     if (sqlite3_column_type(statement, column) == SQLITE_NULL)
         return 0;
     for (int i = 0; i < STAT_COLUMNS; i++)
         field_take_column(statement, column + i, &fields[i]);
-    return take_sealed(pack, fields, fields[STAT_ID].number, name, ret_entry, ret_is_sealed, err);
+    return take_sealed(pack, fields, fields[STAT_ID].number, name, ret_entry, err);
 }
 
 int row_stat_record(struct sqlpack *pack, const struct cursor_row *row, const char *name,
-                    struct sqlpack_entry *ret_entry, bool *ret_is_sealed, struct sqlpack_error *err)
+                    struct sqlpack_entry *ret_entry, struct sqlpack_error *err)
 {
     struct field fields[STAT_COLUMNS];
     if (!field_take(row, fields, STAT_COLUMNS))
         return db_corrupt(pack, err, "a row of sqlpack_stat is malformed");
-    return take_sealed(pack, fields, row->rowid, name, ret_entry, ret_is_sealed, err);
+    return take_sealed(pack, fields, row->rowid, name, ret_entry, err);
 }
 
 /* -- sqlar --------------------------------------------------------------------------------- */
@@ -275,11 +273,9 @@ static int agrees(struct sqlpack *pack, const struct raw *raw, struct sqlpack_en
 static int decode_own(struct sqlpack *pack, sqlite3_stmt *statement, const struct raw *raw,
                       struct reader_row *row, struct sqlpack_error *err)
 {
-    bool is_sealed;
-    if (row_stat(pack, statement, ROW_SQLAR_COLUMNS, raw->name, &row->entry, &is_sealed, err) < 0)
-        return -1;
-    if (!is_sealed)
-        return 0;
+    int sealed = row_stat(pack, statement, ROW_SQLAR_COLUMNS, raw->name, &row->entry, err);
+    if (sealed <= 0)
+        return sealed;
     int agreed = agrees(pack, raw, &row->entry, err);
     if (agreed <= 0 || !S_ISREG(row->entry.mode) || row->entry.link)
         return agreed;
@@ -357,25 +353,25 @@ int row_decode(struct sqlpack *pack, sqlite3_stmt *statement, const char *known_
                struct reader_row *ret_row, struct sqlpack_error *err)
 {
     struct raw raw;
-    const char *name = known_name, *skip_why = NULL;
+    struct name_verdict verdict = {.name = known_name};
     if (take_raw(pack, statement, &raw, err) < 0)
         return -1;
-    if (!name && names_judge(pack, raw.id, raw.name, raw.name_bytes, &name, &skip_why, err) < 0)
+    if (!known_name && names_judge(pack, raw.id, raw.name, raw.name_bytes, &verdict, err) < 0)
         return -1;
     if (raw.id < 1)
-        skip_why = "its row has no usable number";
+        verdict.skip_why = "its row has no usable number";
     *ret_row = (struct reader_row){0};
-    if (pack->is_own && !skip_why && strcmp(name, raw.name) == 0) {
+    if (pack->is_own && !verdict.skip_why && strcmp(verdict.name, raw.name) == 0) {
         int is_own = decode_own(pack, statement, &raw, ret_row, err);
         if (is_own != 0)
             return is_own < 0 ? -1 : 0;
         *ret_row = (struct reader_row){0};
     }
-    ret_row->entry.name = name;
+    ret_row->entry.name = verdict.name;
     if (decode_foreign(pack, &raw, ret_row, err) < 0)
         return -1;
-    if (skip_why)
-        ret_row->skip_why = skip_why;
+    if (verdict.skip_why)
+        ret_row->skip_why = verdict.skip_why;
     return 0;
 }
 

@@ -186,7 +186,7 @@ static void waits_for_a_writer(void)
         need(sqlite3_open("locked.db", &db) == SQLITE_OK);
         run_sql(db, "BEGIN EXCLUSIVE; INSERT INTO sqlpack_loss VALUES('x', 'y', 0)");
         need(write(ready[1], "x", 1) == 1);
-        nanosleep(&(struct timespec){.tv_nsec = 200 * 1000 * 1000}, NULL);
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
         run_sql(db, "COMMIT");
         _exit(0);
     }

@@ -59,15 +59,19 @@ static void keeps_the_order(void)
     sqlpack_close(pack);
 }
 
+#define TEXT_BYTES 200
+
 static void skipped(void *user, const char *name, const char *why)
 {
-    strcat(user, name);
-    strcat(user, *why == 'i' ? "? " : "= "); /* its name is not safe; another row has it */
+    char *text = user;
+    size_t used = strlen(text);
+    snprintf(text + used, TEXT_BYTES - used, "%s%s", name,
+             strcmp(why, NAME_IS_UNSAFE) == 0 ? "? " : "= ");
 }
 
 static void knows_rows_of_others(void)
 {
-    char left_out[200] = "";
+    char left_out[TEXT_BYTES] = "";
     sqlite3 *db = pack_new("others.db", 512);
     add_root(db);
     add_file(db, 1, "m", "12", 2);
@@ -92,7 +96,7 @@ static void knows_rows_of_others(void)
 /* A row renamed in place leaves no trace but its name. */
 static void copes_with_renamed_rows(void)
 {
-    char left_out[200] = "";
+    char left_out[TEXT_BYTES] = "";
     sqlite3 *db = pack_new("renamed.db", 512);
     add_root(db);
     add_file(db, 1, "m", "12", 2);
@@ -233,7 +237,8 @@ static void notices_repeated_rows(void)
 static int count_owner(void *user, bool is_group, uint32_t id, const char *name)
 {
     char *text = user;
-    sprintf(text + strlen(text), "%s%u=%s ", is_group ? "g" : "u", id, name);
+    size_t used = strlen(text);
+    snprintf(text + used, TEXT_BYTES - used, "%s%u=%s ", is_group ? "g" : "u", id, name);
     return 0;
 }
 
@@ -247,7 +252,7 @@ static void tells_the_rest(void)
 {
     struct sqlpack_error err;
     struct sqlpack_summary summary;
-    char owners[200] = "";
+    char owners[TEXT_BYTES] = "";
     int losses = 0;
     sqlite3 *db = pack_new("rest.db", 1024);
     add_root(db);

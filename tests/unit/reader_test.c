@@ -260,17 +260,16 @@ static void invents_a_root(void)
 
 /* -- large contents --------------------------------------------------------------------------- */
 
-static struct sqlpack_entry add_stream(sqlite3 *db, int64_t id, const char *name,
-                                       const void *content, size_t size, const void *stream,
-                                       size_t stream_bytes)
+/* A file of `size` bytes, stored as the bytes or the stream given. */
+static void add_stored(sqlite3 *db, int64_t id, const char *name, const void *content, size_t size,
+                       const struct buf *stored)
 {
     struct sqlpack_entry entry = entry_of(id, name, S_IFREG | 0644);
     entry.sz = size;
     entry.has_digest = true;
     hash_digest(content, size, entry.digest);
     add_stat(db, &entry);
-    add_sqlar(db, &entry, stream, stream_bytes, false);
-    return entry;
+    add_sqlar(db, &entry, stored->data, stored->size, false);
 }
 
 static void streams_large_contents(void)
@@ -282,15 +281,19 @@ static void streams_large_contents(void)
         content[i] = (unsigned char)(i * i >> 7);
     uLongf stream_bytes = size;
     need(compress2(stream, &stream_bytes, content, size, 1) == Z_OK);
-    sqlite3 *db = pack_new("large.db", 4096);
-    add_stream(db, 1, "raw", content, size, content, size);
-    add_stream(db, 2, "packed", content, size, stream, stream_bytes);
-    add_stream(db, 3, "short", content, size, stream, stream_bytes - 5);
     stream[stream_bytes] = 0;
-    add_stream(db, 4, "surplus", content, size, stream, stream_bytes + 1);
-    add_stream(db, 5, "less", content, size - 1, stream, stream_bytes);
+    struct buf raw = {.data = (char *)content, .size = size};
+    struct buf packed = {.data = (char *)stream, .size = stream_bytes};
+    struct buf less = {.data = (char *)stream, .size = stream_bytes - 5};
+    struct buf more = {.data = (char *)stream, .size = stream_bytes + 1};
+    sqlite3 *db = pack_new("large.db", 4096);
+    add_stored(db, 1, "raw", content, size, &raw);
+    add_stored(db, 2, "packed", content, size, &packed);
+    add_stored(db, 3, "short", content, size, &less);
+    add_stored(db, 4, "surplus", content, size, &more);
+    add_stored(db, 5, "less", content, size - 1, &packed);
     content[size / 2] ^= 1;
-    add_stream(db, 6, "digest", content, size, stream, stream_bytes);
+    add_stored(db, 6, "digest", content, size, &packed);
     content[size / 2] ^= 1;
     struct sqlpack *pack = reopen(db, "large.db");
     ok(reads_as(pack, "raw", content, size), "20 MiB as they are");
@@ -310,7 +313,9 @@ static void streams_large_contents(void)
 static void add_chunked(sqlite3 *db, int64_t id, const char *name)
 {
     static unsigned char content[100000], xs[200], stream[300];
-    memcpy(content + 1000, "one", 3);
+    content[1000] = 'o';
+    content[1001] = 'n';
+    content[1002] = 'e';
     memset(xs, 'x', sizeof(xs));
     memcpy(content + 50000, xs, sizeof(xs));
     uLongf stream_bytes = sizeof(stream);
@@ -354,7 +359,9 @@ static int fail_piece(void *user, const void *data, size_t size)
 static void reads_chunks(void)
 {
     static unsigned char content[100000];
-    memcpy(content + 1000, "one", 3);
+    content[1000] = 'o';
+    content[1001] = 'n';
+    content[1002] = 'e';
     memset(content + 50000, 'x', 200);
     sqlite3 *db = pack_new("chunks.db", 1024);
     add_chunked(db, ID_LATE_FILE, "sparse");
