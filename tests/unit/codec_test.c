@@ -34,7 +34,8 @@ static void test_round_trip(struct codec *codec)
         const void *stream;
         fill_text(sizes[i]);
         size_t size = codec_compress(codec, data, sizes[i], &stream);
-        ok(size < sizes[i] || size == 0, "%zu bytes: strictly smaller, or not at all", sizes[i]);
+        ok(sizes[i] < 100 ? size == 0 : size > 0 && size < sizes[i],
+           "%zu bytes: strictly smaller, and tiny ones not at all", sizes[i]);
         if (size == 0)
             continue;
         ok(codec_restore(codec, stream, size, back, sizes[i]) == 0 &&
