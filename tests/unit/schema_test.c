@@ -19,7 +19,7 @@ static const struct {
     {STATEMENT_LOSSES, "all are listed"},
     {STATEMENT_OWNERS, "all are listed"},
     {STATEMENT_CHUNK_PLACES, "verify goes over all chunks"},
-    {STATEMENT_NAMES, "verify goes over the whole index"},
+    {STATEMENT_INDEXED_NAMES, "verify goes over the whole index"},
 };
 
 /* NULL: it may not. */
