@@ -169,9 +169,18 @@ static int open_parent(struct target *target, const char *dir, struct sqlpack_er
     return 0;
 }
 
+/* Whether an open folder is still what a name stands for. */
+static bool is_still(int parent, const char *name, int fd)
+{
+    struct stat opened, named;
+    return fstat(fd, &opened) == 0 && fstatat(parent, name, &named, AT_SYMLINK_NOFOLLOW) == 0 &&
+           opened.st_ino == named.st_ino && opened.st_dev == named.st_dev;
+}
+
 /*
  * Makes the hidden folder and locks it, which tells other runs that it is in use.
- * Returns 0; 1 where another name must be tried; -1 with errno.
+ * Returns 0; 1 where another name must be tried, since another run has taken the
+ * folder for left over in between; -1 with errno.
  */
 static int try_hidden(struct target *target)
 {
@@ -183,12 +192,14 @@ static int try_hidden(struct target *target)
     }
     target->fd = openat(target->parent, target->hidden, READ_FOLDER | O_NOFOLLOW);
     if (target->fd < 0)
-        return -1;
-    if (flock(target->fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
-        return 0; /* without locks, nobody takes it for left over either */
+        return errno == ENOENT ? 1 : -1;
+    bool is_locked = flock(target->fd, LOCK_EX | LOCK_NB) == 0;
+    /* without locks, nobody takes it for left over either */
+    if ((is_locked || errno != EWOULDBLOCK) && is_still(target->parent, target->hidden, target->fd))
+        return 0;
     close(target->fd);
     target->fd = -1;
-    return 1; /* another run is about to remove it as left over */
+    return 1;
 }
 
 static int make_hidden(struct target *target)
@@ -210,15 +221,12 @@ static bool is_hidden_name(const char *name)
 /* Removes a hidden folder that no run holds any more. */
 static void remove_left_over(int parent, const char *name)
 {
-    struct stat stat, now;
+    struct stat stat;
     auto_close int fd = openat(parent, name, READ_FOLDER | O_NOFOLLOW);
     if (fd < 0 || fstat(fd, &stat) < 0 || stat.st_uid != geteuid() ||
         flock(fd, LOCK_EX | LOCK_NB) < 0)
         return;
-    if (fstatat(parent, name, &now, AT_SYMLINK_NOFOLLOW) < 0 || now.st_ino != stat.st_ino ||
-        now.st_dev != stat.st_dev)
-        return; /* it was published, or removed by another run */
-    if (target_clear(fd) == 0)
+    if (is_still(parent, name, fd) && target_clear(fd) == 0) /* or it was published meanwhile */
         unlinkat(parent, name, AT_REMOVEDIR);
 }
 

@@ -132,6 +132,27 @@ sentinel_is_safe() {
     [ -z "$(hidden)" ]
 }
 
+@test "unpack: one run does not take another one's folder for left over" {
+    need strace
+    public
+    mkdir tree
+    touch tree/{1..9}
+    sqlpack pack -q --no-sync tree t.db
+    for call in mkdirat flock; do # slow right behind: while the folder is not locked, and after
+        traced -o /dev/null -e "inject=$call:delay_exit=500000:when=1" \
+            sqlpack unpack -q --no-sync t.db "slow-$call" &
+        slow=$!
+        for _ in {1..100}; do
+            [ -z "$(hidden)" ] || break
+            sleep 0.02
+        done
+        run_ok sqlpack unpack -q --no-sync t.db "quick-$call"
+        wait $slow
+        same_tree tree "slow-$call"
+    done
+    [ -z "$(hidden)" ]
+}
+
 # -- which entries -------------------------------------------------------------------------------
 
 @test "unpack: single names with what is below, literally" {
