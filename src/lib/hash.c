@@ -30,9 +30,11 @@ void hash_digest(const void *data, size_t size, uint8_t ret_digest[SQLPACK_DIGES
 
 static void encode_number(unsigned char ret_bytes[NUMBER_BYTES], char type, uint64_t number)
 {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    number = __builtin_bswap64(number);
+#endif
     ret_bytes[0] = (unsigned char)type;
-    for (int i = 0; i < 8; i++)
-        ret_bytes[1 + i] = (unsigned char)(number >> (8 * i));
+    memcpy(ret_bytes + 1, &number, sizeof(number));
 }
 
 struct hash_stream {

@@ -118,6 +118,21 @@ static int publish(struct packer *packer, struct sqlpack_error *err)
 
 /* -- the threads -- */
 
+/*
+ * The batch before is placed in less time than it takes to sleep and be woken,
+ * so it pays to look for a moment, as long as each thread has a processor.
+ */
+#define SPINS 4000
+
+static void spin_for_turn(const struct packer *packer, const struct batch *batch)
+{
+    for (int i = 0; i < SPINS && atomic_load(&packer->turn) != batch->ticket; i++) {
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
 static void wait_for_turn(struct packer *packer, const struct batch *batch)
 {
     while (packer->turn != batch->ticket && !packer->failed)
@@ -139,6 +154,7 @@ static int stop_all(struct packer *packer, const struct sqlpack_error *err)
 static int place_in_turn(struct packer *packer, struct batch *batch, size_t end,
                          struct sqlpack_error *err)
 {
+    spin_for_turn(packer, batch);
     pthread_mutex_lock(&packer->order_mutex);
     wait_for_turn(packer, batch);
     int result = 0;

@@ -109,7 +109,7 @@ struct packer {
 
     pthread_mutex_t order_mutex; /* what follows belongs to the batch whose turn it is */
     pthread_cond_t turn_changed;
-    uint64_t turn;
+    atomic_uint_fast64_t turn;
     bool failed;
     struct sqlpack_error err;
     int64_t next_id;
