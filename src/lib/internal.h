@@ -18,7 +18,7 @@
 
 #define PRINTF(text, first) __attribute__((format(printf, text, first)))
 
-/* -- error.c: fills a struct sqlpack_error ------------------------------------------------- */
+/* -- error.c: fills a struct sqlpack_error ----------------------------------------------------- */
 
 /* Each fills *err and returns -1. The text says what failed and on which path. */
 int fail(struct sqlpack_error *err, enum sqlpack_status status, const char *format, ...)
@@ -39,7 +39,7 @@ struct shown {
 };
 struct shown show(const char *name);
 
-/* -- report.c: the hooks of a long call, one caller at a time ------------------------------- */
+/* -- report.c: the hooks of a long call, one caller at a time ---------------------------------- */
 
 struct report {
     const struct sqlpack_hooks *hooks;
@@ -58,7 +58,7 @@ int report_progress(struct report *report, uint64_t entries, uint64_t bytes,
 /* Reports one problem and counts it. */
 void report_problem(struct report *report, const struct sqlpack_problem *problem);
 
-/* -- hash.c: digests, seals and the root digest --------------------------------------------- */
+/* -- hash.c: digests, seals and the root digest ------------------------------------------------ */
 
 /* XXH3-128 of some bytes, in the canonical (big-endian) form. */
 void hash_digest(const void *data, size_t size, uint8_t ret_digest[SQLPACK_DIGEST_BYTES]);
@@ -87,7 +87,7 @@ void hash_sum_remove(struct hash_sum *sum, const struct sqlpack_entry *entry, bo
 void hash_sum_merge(struct hash_sum *sum, const struct hash_sum *other);
 void hash_sum_digest(const struct hash_sum *sum, uint8_t ret_digest[SQLPACK_DIGEST_BYTES]);
 
-/* -- schema.c: the tables and every SQL statement ------------------------------------------- */
+/* -- schema.c: the tables and every SQL statement ---------------------------------------------- */
 
 #define SCHEMA_FORMAT         1          /* of sqlpack's tables: user_version and info 'format' */
 #define SCHEMA_APPLICATION_ID 0x53514c70 /* "SQLp" */
@@ -168,7 +168,7 @@ extern const char *const schema_statements[STATEMENT_COUNT];
 #define INFO_ROOT_DIGEST    "root_digest"
 #define INFO_OWNER_DIGEST   "owner_digest" /* over kind, id, name of the rows, by rowid */
 #define INFO_LOSS_DIGEST    "loss_digest"  /* over name, what, os_errno of the rows, by rowid */
-#define INFO_SEAL           "seal" /* digest over key, value of all other rows, by key */
+#define INFO_SEAL           "seal"         /* digest over key, value of all other rows, by key */
 #define INFO_FILES          "file_count"
 #define INFO_FOLDERS        "folder_count"
 #define INFO_SYMLINKS       "symlink_count"
@@ -182,7 +182,7 @@ extern const char *const schema_statements[STATEMENT_COUNT];
 #define OWNER_USER  "user"
 #define OWNER_GROUP "group"
 
-/* -- attr.c: extended attributes as one blob ------------------------------------------------- */
+/* -- attr.c: extended attributes as one blob --------------------------------------------------- */
 
 /*
  * Reads the attributes of an open file or folder into `ret_blob` (emptied first):
@@ -202,12 +202,12 @@ struct attr {
 /* Steps through a blob; *at begins at 0. Returns 1, 0 at the end, -1 where it is malformed. */
 int attr_next(const void *blob, size_t blob_bytes, size_t *at, struct attr *ret_attr);
 
-/* -- codec.c: compresses and restores content ------------------------------------------------- */
+/* -- codec.c: compresses and restores content -------------------------------------------------- */
 
 #define CODEC_LEVEL 6 /* the default */
 
-struct codec; /* one thread's */
-struct codec *codec_new(int level); /* 1 to 12, or 0: never compress. NULL: out of memory */
+struct codec;                         /* one thread's */
+struct codec *codec_new(int level);   /* 1 to 12, or 0: never compress. NULL: out of memory */
 void codec_free(struct codec *codec); /* NULL is fine */
 
 /*
@@ -237,7 +237,7 @@ int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size, bool 
 bool codec_pipe_is_whole(const struct codec_pipe *pipe); /* inflate: the stream ended exactly */
 void codec_pipe_free(struct codec_pipe *pipe);           /* NULL is fine */
 
-/* -- listing.c: the names in one folder ---------------------------------------------------------- */
+/* -- listing.c: the names in one folder -------------------------------------------------------- */
 
 /*
  * One step of a walk through a folder: an entry or, where the text ends in '/',
@@ -304,7 +304,7 @@ int scan_next(struct scan *scan, struct report *report, struct scan_entry *ret_e
               struct sqlpack_error *err);
 void scan_close(struct scan *scan); /* NULL is fine */
 
-/* -- exclude.c: which names are left out ---------------------------------------------------------- */
+/* -- exclude.c: which names are left out ------------------------------------------------------- */
 
 /*
  * Whether one of the patterns takes out `name` itself. A pattern without '/'
@@ -317,7 +317,7 @@ bool exclude_matches_one(const char *const *patterns, size_t count, const char *
 /* The same for `name` or any folder above it. */
 bool exclude_matches(const char *const *patterns, size_t count, const char *name, bool is_folder);
 
-/* -- source.c: reads one entry of a tree: metadata, attributes, content ------------------------- */
+/* -- source.c: reads one entry of a tree: metadata, attributes, content ------------------------ */
 
 /* Content up to this size is read whole; larger files are read in pieces. */
 #define SOURCE_WHOLE_BYTES ((uint64_t)4 << 20)
@@ -334,13 +334,16 @@ struct source {
     struct sqlpack_entry entry; /* without id, link, and the target of a hard link; name borrowed */
     struct stat stat;           /* of the moment its content was read */
     struct buf xattr, target;   /* what the entry points into */
-    struct buf *content; /* set by the caller: where the content of a file is appended */
-    size_t content_at;   /* its entry.sz bytes begin here */
-    int fd;              /* a file too large to be read whole, or sparse: open; else -1; owned */
-    bool is_sparse;      /* it has holes */
-    bool is_too_large;   /* left out for max_file_bytes */
+    struct buf *content;        /* set by the caller: where the content of a file is appended */
+    size_t content_at;          /* its entry.sz bytes begin here */
+    int fd;            /* a file too large to be read whole, or sparse: open; else -1; owned */
+    bool is_sparse;    /* it has holes */
+    bool is_too_large; /* left out for max_file_bytes */
 };
-#define SOURCE_NONE {.fd = -1}
+#define SOURCE_NONE                                                                                \
+    {                                                                                              \
+        .fd = -1                                                                                   \
+    }
 void source_release(struct source *source);
 
 /*
@@ -362,7 +365,7 @@ int source_stream(const struct scan_entry *where, struct source *source,
                   int (*write)(void *user, const void *data, size_t size), void *user,
                   struct report *report, struct sqlpack_error *err);
 
-/* -- spool.c: bytes that wait outside the memory ------------------------------------------------- */
+/* -- spool.c: bytes that wait outside the memory ----------------------------------------------- */
 
 /* A nameless file beside the pack; made at the first use. */
 struct spool {
@@ -373,7 +376,10 @@ struct spool {
     uint64_t size;   /* bytes appended */
     struct buf tail; /* the last of them, not in the file yet */
 };
-#define SPOOL_NONE {.file = NEW_FILE_NONE}
+#define SPOOL_NONE                                                                                 \
+    {                                                                                              \
+        .file = NEW_FILE_NONE                                                                      \
+    }
 /* Return 0, or -1 with errno. */
 int spool_append(struct spool *spool, const void *data, size_t size);
 int spool_flush(struct spool *spool); /* after it, all bytes are in spool->file.fd */
@@ -381,7 +387,7 @@ int spool_read(const struct spool *spool, uint64_t at, void *data, size_t size);
 void spool_rewind(struct spool *spool, uint64_t size); /* forgets what is behind `size` */
 void spool_release(struct spool *spool);
 
-/* -- page.c: how SQLite's file format places a row (sqlite.org/fileformat2.html) ---------------- */
+/* -- page.c: how SQLite's file format places a row (sqlite.org/fileformat2.html) --------------- */
 
 /* The kinds of b-tree pages; the numbers are the format's. */
 enum page_kind {
@@ -418,7 +424,7 @@ unsigned char *page_add(struct page *page, uint32_t cell_bytes); /* where to put
 void page_take_back(struct page *page, uint32_t cell_bytes);     /* forgets the last cell */
 void page_end(struct page *page, uint32_t right_child);          /* writes the header */
 
-/* -- record.c: a row as SQLite's record format has it ------------------------------------------- */
+/* -- record.c: a row as SQLite's record format has it ------------------------------------------ */
 
 /* Values are added in the order of the columns, then the record is made. */
 #define RECORD_COLUMNS_MAX 16
@@ -438,16 +444,16 @@ void record_blob_tail(struct record *record, uint64_t size); /* the last value; 
 int record_end(struct record *record, struct buf *out); /* appends it; 0, or -1 out of memory */
 void record_release(struct record *record);
 
-/* -- page_file.c: the pages of a new file ---------------------------------------------------------- */
+/* -- page_file.c: the pages of a new file ------------------------------------------------------ */
 
 /* The pages of a new file, numbered from 1. */
 struct page_file {
-    int fd;            /* -1: nothing is written, pages are only counted */
-    const char *path;  /* for messages */
+    int fd;           /* -1: nothing is written, pages are only counted */
+    const char *path; /* for messages */
     uint32_t page_bytes;
-    uint32_t next;     /* the number that comes next */
+    uint32_t next; /* the number that comes next */
 };
-uint32_t page_file_take(struct page_file *file); /* never the lock page */
+uint32_t page_file_take(struct page_file *file);                      /* never the lock page */
 uint32_t page_file_take_many(struct page_file *file, uint32_t count); /* returns the first */
 int page_file_write(const struct page_file *file, uint32_t number, const void *data, size_t size,
                     struct sqlpack_error *err);
@@ -465,10 +471,10 @@ uint64_t payload_bytes(const struct payload *payload);
 int payload_copy(const struct payload *payload, uint64_t from, void *data, size_t size); /* errno */
 
 /* Writes what a cell has no room for. Returns the first overflow page; 0: failed, with *err. */
-uint32_t page_file_write_chain(struct page_file *file, const struct payload *payload,
-                               uint64_t from, struct sqlpack_error *err);
+uint32_t page_file_write_chain(struct page_file *file, const struct payload *payload, uint64_t from,
+                               struct sqlpack_error *err);
 
-/* -- tree.c: b-trees appended in order ----------------------------------------------------------- */
+/* -- tree.c: b-trees appended in order --------------------------------------------------------- */
 
 /* A whole tree, or the pages above the leaves of a table. */
 struct tree;
@@ -479,13 +485,13 @@ void tree_free(struct tree *tree); /* NULL is fine */
 int tree_append(struct tree *tree, int64_t rowid, const struct payload *payload,
                 struct sqlpack_error *err);
 
-/* For a table whose leaves the caller writes itself: adds the next leaf, whose last row is rowid. */
+/* For a table whose leaves the caller writes: adds the next leaf, whose last row is rowid. */
 int tree_add_leaf(struct tree *tree, uint32_t number, int64_t rowid, struct sqlpack_error *err);
 
 /* Writes what is left and puts the top of the tree into its root page. */
 int tree_finish(struct tree *tree, struct sqlpack_error *err);
 
-/* -- loader.c: writes a new pack page by page ------------------------------------------------------ */
+/* -- loader.c: writes a new pack page by page -------------------------------------------------- */
 
 /* One row of sqlar on its way to its pages. */
 struct loader_row {
@@ -505,7 +511,7 @@ struct loader_batch {
     size_t row_count;
     struct loader_leaf *leaves; /* opened by this batch and full */
     size_t leaf_count, leaf_capacity;
-    unsigned char *carried; /* the image of the leaf that was open before this batch, now full */
+    unsigned char *carried;  /* the image of the leaf that was open before this batch, now full */
     uint32_t carried_number; /* 0: it did not get full */
     unsigned char *out;      /* pages on their way to the file */
     size_t out_pages;
@@ -529,8 +535,7 @@ int loader_place_begin(struct loader *loader, struct loader_batch *batch,
                        struct sqlpack_error *err);
 int loader_place(struct loader *loader, struct loader_batch *batch, size_t row,
                  struct sqlpack_error *err);
-int loader_place_end(struct loader *loader, struct loader_batch *batch,
-                     struct sqlpack_error *err);
+int loader_place_end(struct loader *loader, struct loader_batch *batch, struct sqlpack_error *err);
 int loader_write(const struct loader *loader, struct loader_batch *batch,
                  struct sqlpack_error *err);
 
@@ -542,13 +547,13 @@ int loader_append(struct loader *loader, enum table table, int64_t rowid,
 int loader_finish(struct loader *loader, struct sqlpack_error *err);
 uint64_t loader_page_count(const struct loader *loader);
 
-/* -- links.c: which names are one file ---------------------------------------------------------- */
+/* -- links.c: which names are one file --------------------------------------------------------- */
 
 /* The files with more than one name that a walk has met. Not thread-safe. */
 struct links;
 struct link_group {
-    int64_t id;                           /* of the first name */
-    char *name;                           /* the first name; links_add copies it */
+    int64_t id; /* of the first name */
+    char *name; /* the first name; links_add copies it */
     uint64_t sz;
     uint8_t digest[SQLPACK_DIGEST_BYTES]; /* of the content */
     bool has_digest;
@@ -565,7 +570,7 @@ int links_add(struct links *links, const struct stat *stat, const struct link_gr
 /* Notes a further name: a group is forgotten when it has met as many as the file has. */
 void links_met(struct links *links, const struct stat *stat);
 
-/* -- survey.c: reads a whole tree with several threads, in order --------------------------------- */
+/* -- survey.c: reads a whole tree with several threads, in order ------------------------------- */
 
 enum survey_state {
     SURVEY_READ,
@@ -583,9 +588,9 @@ struct survey_entry {
 };
 
 struct survey_options {
-    unsigned jobs;               /* 0: one a processor */
-    const struct stat *ignored;  /* a file that is not part of the tree; NULL: none */
-    const char *ignored_leaf;    /* its usual name: it is then not even read */
+    unsigned jobs;              /* 0: one a processor */
+    const struct stat *ignored; /* a file that is not part of the tree; NULL: none */
+    const char *ignored_leaf;   /* its usual name: it is then not even read */
     bool (*wants_content)(void *user, const char *name); /* whether to read it; NULL: always */
     /* Gets the root and every entry, in the order of their names, by one thread at a time. */
     int (*each)(void *user, const struct survey_entry *found, struct sqlpack_error *err);
@@ -598,7 +603,7 @@ struct survey_options {
 int survey_run(const char *dir, const struct survey_options *options, struct report *report,
                struct sqlpack_error *err);
 
-/* -- gate.c: judges the schema of a file that anyone may have made ------------------------------- */
+/* -- gate.c: judges the schema of a file that anyone may have made ----------------------------- */
 
 /* A row of sqlite_schema. */
 struct schema_row {
@@ -609,7 +614,7 @@ struct schema_row {
 /* What the rows so far hold; all zero at first. */
 struct gate {
     unsigned row_count;
-    bool has[TABLE_COUNT];  /* in the form of this format */
+    bool has[TABLE_COUNT]; /* in the form of this format */
     uint32_t roots[TABLE_COUNT];
     bool has_foreign_sqlar; /* in the form of other programs */
 };
@@ -623,7 +628,7 @@ int gate_row(struct gate *gate, const struct schema_row *row, const char *path,
 int gate_end(const struct gate *gate, const char *path, bool *ret_is_own,
              struct sqlpack_error *err);
 
-/* -- db.c: opens a pack for reading; the statements ------------------------------------------------ */
+/* -- db.c: opens a pack for reading; the statements -------------------------------------------- */
 
 #define DB_HEADER_BYTES 100
 
@@ -669,7 +674,7 @@ void db_release(sqlite3_stmt **statement);
 int db_corrupt(const struct sqlpack *pack, struct sqlpack_error *err, const char *format, ...)
     PRINTF(3, 4);
 
-/* -- name.c: the names that other programs write --------------------------------------------------- */
+/* -- name.c: the names that other programs write ----------------------------------------------- */
 
 /* How a name is written, in the order of preference where several mean the same entry. */
 enum name_form {
@@ -686,7 +691,7 @@ enum name_form {
  * Returns -1 when out of memory. */
 int name_form(const char *name, size_t size, struct buf *ret_normal, enum name_form *ret_form);
 
-/* Makes the SQL functions sqlpack_normal and sqlpack_form for a connection. Returns SQLite's code. */
+/* Makes the SQL functions sqlpack_normal and sqlpack_form. Returns SQLite's code. */
 int name_register(sqlite3 *db);
 
 /* The name in a column, or NULL: it is no text, or has a NUL in it. */
@@ -721,7 +726,7 @@ struct name_verdict {
 int names_judge(struct sqlpack *pack, int64_t id, const char *name, size_t size,
                 struct name_verdict *ret_verdict, struct sqlpack_error *err);
 
-/* -- cursor.c: steps through a b-tree, past SQLite's virtual machine ---------------------------- */
+/* -- cursor.c: steps through a b-tree, past SQLite's virtual machine --------------------------- */
 
 #define CURSOR_PAYLOAD_MAX ((uint64_t)9 << 20)
 
@@ -757,7 +762,7 @@ void cursor_close(struct cursor *cursor); /* NULL is fine */
 /* Reads a number of one to nine bytes before `end`. Returns its bytes, or 0. */
 size_t cursor_varint(const unsigned char *at, const unsigned char *end, uint64_t *ret_value);
 
-/* -- field.c: the values of a row ------------------------------------------------------------- */
+/* -- field.c: the values of a row -------------------------------------------------------------- */
 
 enum field_kind { FIELD_NULL, FIELD_INT, FIELD_TEXT, FIELD_BLOB, FIELD_OTHER };
 struct field {
@@ -771,7 +776,7 @@ struct field {
 bool field_take(const struct cursor_row *row, struct field *fields, size_t count);
 void field_take_column(sqlite3_stmt *statement, int column, struct field *ret_field);
 
-/* -- row.c: makes entries from rows, sealed or foreign ----------------------------------------------- */
+/* -- row.c: makes entries from rows, sealed or foreign ----------------------------------------- */
 
 /* Larger contents are never handed out in memory: reader_content streams them. */
 #define READER_STORED_MAX ((size_t)8 << 20)
@@ -820,7 +825,7 @@ struct id_range {
     int64_t first, last;
 };
 
-/* -- reader.c: finds, lists and reads entries --------------------------------------------------- */
+/* -- reader.c: finds, lists and reads entries -------------------------------------------------- */
 
 /* Splits the pack into up to `count` ranges of ids of about the same size on disk. */
 int reader_split(struct sqlpack *pack, unsigned count, struct id_range *ret_ranges,
@@ -831,8 +836,8 @@ int reader_find(struct sqlpack *pack, const char *name, int64_t content_max,
                 struct reader_row *ret_row, struct sqlpack_error *err);
 
 /*
- * Steps through the rows of a range by id; the root folder is never among them. A row whose types or bounds make no
- * sense ends the walk with CORRUPT. `with_content` false leaves `stored` out and
+ * Steps through the rows of a range by id; the root folder is never among them. A row whose types
+ * or bounds make no sense ends the walk with CORRUPT. `with_content` false leaves `stored` out and
  * reads no content page.
  */
 struct reader_rows;
@@ -852,12 +857,12 @@ int reader_content(struct sqlpack *pack, const struct reader_row *row,
                    int (*write)(void *user, const void *data, size_t size), void *user,
                    struct sqlpack_error *err);
 
-/* -- ahead.c: reads pages ahead -------------------------------------------------------------------- */
+/* -- ahead.c: reads pages ahead ---------------------------------------------------------------- */
 
 /* Makes an open handle read pages ahead until it is closed: for going through most of a pack. */
 int ahead_begin(struct sqlpack *pack, struct sqlpack_error *err);
 
-/* -- sweep.c: goes through a whole pack with several threads -------------------------------------- */
+/* -- sweep.c: goes through a whole pack with several threads ----------------------------------- */
 
 struct sweep_options {
     const char *path;
@@ -874,7 +879,7 @@ struct sweep_options {
  * `pack` is an open handle, so that all threads see the same snapshot. */
 int sweep_run(struct sqlpack *pack, const struct sweep_options *options, struct sqlpack_error *err);
 
-/* -- digest.c, verify.c, inspect.c, compare.c: is everything as it was? --------------------------- */
+/* -- digest.c, verify.c, inspect.c, compare.c: is everything as it was? ------------------------ */
 
 /* Takes content, as reader_content gives it, into a struct hash_stream. */
 int digest_write(void *hash, const void *data, size_t size);
