@@ -159,7 +159,7 @@ struct spooling {
     struct batch *batch;
     struct item *item;
     struct codec_pipe *pipe; /* compresses one row's content; NULL: stored as it is */
-    struct buf *piece;       /* the piece being gathered, of a file in chunks */
+    struct buf piece;        /* the piece being gathered, of a file in chunks */
     uint64_t at;             /* in the file */
     bool is_too_long;        /* more than a row can hold */
 };
@@ -203,7 +203,7 @@ static struct piece *add_piece(struct batch *batch)
 static int end_piece(struct spooling *spooling)
 {
     struct batch *batch = spooling->batch;
-    struct buf *content = spooling->piece;
+    struct buf *content = &spooling->piece;
     if (content->size == 0)
         return 0;
     struct piece *piece = add_piece(batch);
@@ -233,14 +233,14 @@ static int write_chunk_content(void *user, const void *data, size_t size)
         return result;
     }
     while (size > 0) {
-        size_t room = CHUNK_BYTES - spooling->piece->size;
+        size_t room = CHUNK_BYTES - spooling->piece.size;
         size_t part = size < room ? size : room;
-        if (buf_append(spooling->piece, data, part) < 0)
+        if (buf_append(&spooling->piece, data, part) < 0)
             return -1;
         spooling->at += part;
         data = (const char *)data + part;
         size -= part;
-        if (spooling->piece->size == CHUNK_BYTES && end_piece(spooling) < 0)
+        if (spooling->piece.size == CHUNK_BYTES && end_piece(spooling) < 0)
             return -1;
     }
     return 0;
@@ -280,8 +280,6 @@ static int spool_chunks(struct spooling *spooling, struct sqlpack_error *err)
 {
     struct batch *batch = spooling->batch;
     struct item *item = spooling->item;
-    auto_release(buf_release) struct buf piece = {0};
-    spooling->piece = &piece;
     spooling->at = 0;
     spooling->is_too_long = false;
     spool_rewind(&batch->spool, item->spool_at);
@@ -292,6 +290,7 @@ static int spool_chunks(struct spooling *spooling, struct sqlpack_error *err)
     if (result == 1 && end_piece(spooling) < 0)
         result = fail_errno(err, "cannot pack '%s'", show(item->where.name).text);
     item->piece_count = batch->piece_count - item->piece_first;
+    buf_release(&spooling->piece);
     return result;
 }
 

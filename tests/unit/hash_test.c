@@ -8,7 +8,7 @@ static const char *hex(const uint8_t digest[SQLPACK_DIGEST_BYTES])
 {
     static char text[2 * SQLPACK_DIGEST_BYTES + 1];
     for (int i = 0; i < SQLPACK_DIGEST_BYTES; i++)
-        snprintf(text + 2 * i, 3, "%02x", digest[i]);
+        snprintf(text + 2 * (size_t)i, 3, "%02x", digest[i]);
     return text;
 }
 

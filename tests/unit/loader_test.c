@@ -107,6 +107,7 @@ static void add_entry(struct rows *rows, size_t i, struct loader_row *row, char 
 {
     make_name(name, rows->shape, i);
     size_t size = (size_t)next_random(rows->shape->content_bytes), name_size = strlen(name);
+    need(name && content);
     memset(content, 'a' + (int)(i % 26), size);
     int64_t id = (int64_t)i + 1;
     struct value sqlar[6] = {{.type = 'i', .number = id},
