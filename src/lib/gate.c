@@ -125,8 +125,6 @@ static bool is_plain_table(const char *sql)
         bool is_as = last.kind == TOKEN_WORD && token_is(&last, "as");
         if (is_as && token.kind == TOKEN_OTHER && *token.text == '(')
             return false;
-        if (last.kind == TOKEN_WORD && token_is(&last, "generated"))
-            return false;
     }
     return true;
 }
