@@ -269,6 +269,12 @@ struct sqlpack_summary {
     bool has_root_digest;
     uint8_t root_digest[SQLPACK_DIGEST_BYTES]; /* as it stands in the pack */
 };
+
+/*
+ * Tells it. Counts are those that the pack's maker sealed, as long as no other
+ * program has added rows; else all rows are counted, which takes longer and tells
+ * foreign_count and skipped_count. Fails with CORRUPT, IO, NO_MEMORY.
+ */
 SQLPACK_CHECK int sqlpack_info(struct sqlpack *pack, struct sqlpack_summary *ret_summary,
                                struct sqlpack_error *err);
 
