@@ -133,7 +133,7 @@ static int digest_pack(struct digesting *digesting, struct sqlpack_error *err)
     digesting->report.progress.entry_total = inspect_expected_entries(pack);
     int result = add_root(digesting, pack, err);
     if (result == 0)
-        result = sweep_run(pack, &options, err);
+        result = sweep_run(&options, err);
     sqlpack_close(pack);
     return result;
 }

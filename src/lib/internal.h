@@ -875,9 +875,9 @@ struct sweep_options {
     void *user;
 };
 
-/* Calls range() for ranges that hold all ids there can be, and task(). The first error ends it.
- * `pack` is an open handle, so that all threads see the same snapshot. */
-int sweep_run(struct sqlpack *pack, const struct sweep_options *options, struct sqlpack_error *err);
+/* Calls task() for every task and range() for ranges that hold all ids there can be. The first
+ * error ends it. The caller holds a handle open, so that all threads see the same snapshot. */
+int sweep_run(const struct sweep_options *options, struct sqlpack_error *err);
 
 /* -- digest.c, verify.c, inspect.c, compare.c: is everything as it was? ------------------------ */
 

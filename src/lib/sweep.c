@@ -11,10 +11,10 @@
 
 struct sweep {
     const struct sweep_options *options;
+    atomic_uint next_task, next_range;
+    pthread_mutex_t mutex; /* guards what follows */
     struct id_range ranges[RANGES_MAX];
-    unsigned step_count; /* the tasks, then the ranges */
-    atomic_uint next;
-    pthread_mutex_t mutex;
+    unsigned range_count; /* 0: the pack is not cut yet */
     bool has_failed;
     struct sqlpack_error err; /* the first one */
 };
@@ -25,35 +25,9 @@ static void note_failure(struct sweep *sweep, const struct sqlpack_error *err)
     if (!sweep->has_failed)
         sweep->err = *err;
     sweep->has_failed = true;
-    atomic_store(&sweep->next, sweep->step_count);
+    atomic_store(&sweep->next_task, sweep->options->task_count);
+    atomic_store(&sweep->next_range, RANGES_MAX);
     pthread_mutex_unlock(&sweep->mutex);
-}
-
-static int work(void *arg)
-{
-    struct sweep *sweep = arg;
-    const struct sweep_options *options = sweep->options;
-    struct sqlpack *pack = NULL;
-    struct sqlpack_error err;
-    int result = 0;
-    for (;;) {
-        unsigned step = atomic_fetch_add(&sweep->next, 1);
-        if (step >= sweep->step_count)
-            break;
-        if (!pack && (result = sqlpack_open(options->path, &pack, &err)) == 0)
-            result = ahead_begin(pack, &err);
-        if (result == 0 && step < options->task_count)
-            result = options->task(options->user, step, pack, &err);
-        else if (result == 0)
-            result = options->range(options->user, pack, sweep->ranges[step - options->task_count],
-                                    &err);
-        if (result < 0) {
-            note_failure(sweep, &err);
-            break;
-        }
-    }
-    sqlpack_close(pack);
-    return 0;
 }
 
 /* Stretches the ranges so that no id lies outside of all of them. */
@@ -65,18 +39,64 @@ static void close_gaps(struct id_range *ranges, unsigned count)
     ranges[count - 1].last = INT64_MAX;
 }
 
-int sweep_run(struct sqlpack *pack, const struct sweep_options *options, struct sqlpack_error *err)
+/* Whoever comes first cuts the pack into ranges, while others may be at their tasks. */
+static int cut(struct sweep *sweep, struct sqlpack *pack, struct sqlpack_error *err)
+{
+    unsigned count = workers_default(sweep->options->jobs) * RANGES_A_THREAD;
+    int result = 0;
+    pthread_mutex_lock(&sweep->mutex);
+    if (sweep->range_count == 0) {
+        result = reader_split(pack, count, sweep->ranges, &sweep->range_count, err);
+        if (result == 0)
+            close_gaps(sweep->ranges, sweep->range_count);
+    }
+    pthread_mutex_unlock(&sweep->mutex);
+    return result;
+}
+
+static int do_tasks(struct sweep *sweep, struct sqlpack *pack, struct sqlpack_error *err)
+{
+    const struct sweep_options *options = sweep->options;
+    for (;;) {
+        unsigned task = atomic_fetch_add(&sweep->next_task, 1);
+        if (task >= options->task_count)
+            return 0;
+        if (options->task(options->user, task, pack, err) < 0)
+            return -1;
+    }
+}
+
+static int do_ranges(struct sweep *sweep, struct sqlpack *pack, struct sqlpack_error *err)
+{
+    const struct sweep_options *options = sweep->options;
+    if (cut(sweep, pack, err) < 0)
+        return -1;
+    for (;;) {
+        unsigned range = atomic_fetch_add(&sweep->next_range, 1);
+        if (range >= sweep->range_count)
+            return 0;
+        if (options->range(options->user, pack, sweep->ranges[range], err) < 0)
+            return -1;
+    }
+}
+
+static int work(void *arg)
+{
+    struct sweep *sweep = arg;
+    struct sqlpack *pack = NULL;
+    struct sqlpack_error err;
+    if (sqlpack_open(sweep->options->path, &pack, &err) < 0 || ahead_begin(pack, &err) < 0 ||
+        do_tasks(sweep, pack, &err) < 0 || do_ranges(sweep, pack, &err) < 0)
+        note_failure(sweep, &err);
+    sqlpack_close(pack);
+    return 0;
+}
+
+int sweep_run(const struct sweep_options *options, struct sqlpack_error *err)
 {
     struct sweep sweep = {.options = options};
-    unsigned jobs = workers_default(options->jobs), count = 0;
-    if (reader_split(pack, jobs * RANGES_A_THREAD, sweep.ranges, &count, err) < 0)
-        return -1;
-    if (count == 0)
-        count = 1;
-    close_gaps(sweep.ranges, count);
-    sweep.step_count = options->task_count + count;
     pthread_mutex_init(&sweep.mutex, NULL);
-    workers_run(jobs, work, &sweep);
+    workers_run(workers_default(options->jobs), work, &sweep);
     pthread_mutex_destroy(&sweep.mutex);
     if (sweep.has_failed)
         *err = sweep.err;

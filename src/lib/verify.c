@@ -346,7 +346,7 @@ static int check_pack(struct verification *verification, struct sqlpack *pack,
     expect(verification, pack);
     if (!pack->is_own)
         note_foreign(&verification->report);
-    if (sweep_run(pack, &sweep, err) < 0)
+    if (sweep_run(&sweep, err) < 0)
         return -1;
     if (verification->tally.names != verification->indexed_names)
         report_difference(&verification->report, "",
