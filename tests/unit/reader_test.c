@@ -139,6 +139,7 @@ static void knows_foreign_rows(void)
          "UPDATE sqlar SET mtime=5 WHERE id=4",
          "link", "another symlink"},
         {"UPDATE sqlar SET data='../a/file', sz=9 WHERE id=5", "z/deep/hard", "a link elsewhere"},
+        {"UPDATE sqlar SET data='../../b/file' WHERE id=5", "z/deep/hard", "another first name"},
         {"DELETE FROM sqlar WHERE id=2", "z/deep/hard", "a link without its first name"},
     };
     for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
@@ -170,6 +171,9 @@ static void refuses_malformed_rows(void)
         "UPDATE sqlar SET mode=61440 WHERE id=2",
         "UPDATE sqlar SET mtime=1.5 WHERE id=2",
         "UPDATE sqlar SET sz=-2 WHERE id=2",
+        "UPDATE sqlar SET sz=-1 WHERE id=2",
+        "UPDATE sqlar SET sz=NULL WHERE id=2",
+        "UPDATE sqlar SET sz=7 WHERE id=4",
         "UPDATE sqlar SET sz=4 WHERE id=2",
         "UPDATE sqlar SET sz=9223372036854775807 WHERE id=2",
         "UPDATE sqlar SET data='hello' WHERE id=2",
@@ -212,7 +216,8 @@ static void reads_archives(void)
     add_foreign(db, "bare", 0644, 1, "x'41'");
     add_foreign(db, "../out", S_IFREG | 0600, 2, "x'4142'");
     add_foreign(db, "slash", S_IFREG | 0600, 3, "x'414243'");
-    run_sql(db, "INSERT INTO sqlar VALUES('unread', 33188, 5, NULL, NULL)");
+    run_sql(db, "INSERT INTO sqlar VALUES('unread', 33188, 5, NULL, NULL);"
+                "INSERT INTO sqlar(rowid, name, mode, mtime, sz) VALUES(-7, 'below', 16877, 5, 0)");
     struct sqlpack *pack = reopen(db, "archive.db");
     struct sqlpack_entry entry = find(pack, "");
     ok(entry.mode == (S_IFDIR | 0700) && entry.mtime == 5 && entry.id == 0, "'.' is the root");
@@ -239,11 +244,11 @@ static void reads_archives(void)
            row.skip_why ? row.skip_why : "");
     }
     reader_rows_close(rows);
-    is_int(skipped, 3, "the unsafe, the double and the empty one are skipped");
+    is_int(skipped, 4, "the unsafe, the double, the empty and the misplaced one are skipped");
     is_int(used, 7, "the others are not");
     struct sqlpack_summary summary;
     need(sqlpack_info(pack, &summary, &err) == 0);
-    ok(summary.format == 0 && summary.skipped_count == 3 && summary.foreign_count == 10 &&
+    ok(summary.format == 0 && summary.skipped_count == 4 && summary.foreign_count == 11 &&
            summary.file_count == 4 && summary.folder_count == 1 && summary.symlink_count == 2,
        "the counts");
     sqlpack_close(pack);
@@ -415,9 +420,13 @@ static void refuses_links_that_lie(void)
     first.sz = 5;
     first.id = 2;
     add_link(db, 3, "third", &first, "second");
+    add_folder(db, 5, "folder");
+    first.id = 5;
+    add_link(db, 6, "fourth", &first, "folder");
     struct sqlpack *pack = reopen(db, "lie.db");
     is_int(read_status(pack, "second"), SQLPACK_CORRUPT, "a link of another size");
     ok(find(pack, "third").is_foreign, "a link to a link is none");
+    ok(find(pack, "fourth").is_foreign, "nor is one to a folder");
     sqlpack_close(pack);
 }
 
