@@ -40,20 +40,24 @@ static void keeps_the_order(void)
     add_link(db, 5, "a/f", &file, "c");
     add_file(db, ID_LATE_FILE, "a0", "12", 2);
     add_symlink(db, 6, "b", "a");
+    add_file(db, 7, "q-r", "1", 1);
+    add_file(db, 8, "q/s", "1", 1);
     struct sqlpack *pack = reopen(db, "order.db");
-    is_text(LIST(0), "a a-b a/c a/d a/d/e a/f a0 b ", "by name");
-    is_text(LIST(.names_only = true), "a a-b a/c a/d a/d/e a/f a0 b ", "names alone");
-    is_text(LIST(.reverse = true), "b a0 a/f a/d/e a/d a/c a-b a ", "backwards");
-    is_text(LIST(.sort = SQLPACK_BY_SIZE), "a a/d a/d/e b a-b a0 a/c a/f ", "by size, then name");
-    is_text(LIST(.sort = SQLPACK_BY_SIZE, .reverse = true), "a/f a/c a0 a-b b a/d/e a/d a ",
+    is_text(LIST(0), "a a-b a/c a/d a/d/e a/f a0 b q-r q/s ", "by name");
+    is_text(LIST(.names_only = true), "a a-b a/c a/d a/d/e a/f a0 b q-r q/s ", "names alone");
+    is_text(LIST(.reverse = true), "q/s q-r b a0 a/f a/d/e a/d a/c a-b a ", "backwards");
+    is_text(LIST(.sort = SQLPACK_BY_SIZE), "a a/d a/d/e b q-r q/s a-b a0 a/c a/f ",
+            "by size, then name");
+    is_text(LIST(.sort = SQLPACK_BY_SIZE, .reverse = true), "a/f a/c a0 a-b q/s q-r b a/d/e a/d a ",
             "the same backwards");
-    is_text(LIST(.sort = SQLPACK_BY_TIME), "a a-b a/c a/f a/d/e b a/d a0 ", "by time");
+    is_text(LIST(.sort = SQLPACK_BY_TIME), "a a-b a/c a/f a/d/e b q-r q/s a/d a0 ", "by time");
     is_text(LIST(.below = "a"), "a a/c a/d a/d/e a/f ", "below a folder");
     is_text(LIST(.below = "./a/d/"), "a/d a/d/e ", "in another spelling");
     is_text(LIST(.below = "a/d/e"), "a/d/e ", "a file alone");
     is_text(LIST(.below = "b"), "b ", "the last name");
     is_text(LIST(.below = "a/d", .reverse = true), "a/d/e a/d ", "below, backwards");
     is_text(LIST(.below = "a/"), "a a/c a/d a/d/e a/f ", "a slash behind it");
+    is_text(LIST(.below = "q"), "q/s ", "below a folder without a row");
     is_text(LIST(.below = "nope"), "!2", "a name that is not there");
     is_text(LIST(.below = "../a"), "!2", "a name that leads out");
     sqlpack_close(pack);
@@ -107,6 +111,20 @@ static void copes_with_renamed_rows(void)
     is_text(LIST(.skipped = skipped, .user = left_out), "p* o ", "all but the double");
     is_text(left_out, "/o= ", "which is named");
     sqlpack_close(pack);
+}
+
+static void refuses_names_that_are_none(void)
+{
+    static const char *const names[] = {"x'62'", "CAST(x'620063' AS TEXT)"};
+    for (size_t i = 0; i < 2; i++) {
+        sqlite3 *db = pack_new("names.db", 512);
+        add_root(db);
+        add_file(db, 1, "a", "12", 2);
+        run_sql(db, "UPDATE sqlar SET name=%s", names[i]);
+        struct sqlpack *pack = reopen(db, "names.db");
+        is_text(LIST(.names_only = true), "!7", names[i]);
+        sqlpack_close(pack);
+    }
 }
 
 /* -- b-trees -------------------------------------------------------------------------------------
@@ -166,24 +184,31 @@ static void poke(const char *path, long offset, const void *data, size_t size)
          fclose(file) == 0);
 }
 
-/* Whether a list over a b-tree whose root was changed ends, with CORRUPT. */
-static void refuses_tree(const char *name, enum table table, long offset, const void *data,
-                         size_t size)
+/* A pack of 5,000 files; tells where the root page of a table begins. */
+static long make_trees(const char *path, enum table table)
 {
-    char row[8];
-    sqlite3 *db = pack_new("loop.db", 512);
+    char name[8];
+    sqlite3 *db = pack_new(path, 512);
     run_sql(db, "BEGIN");
-    for (int i = 1; i <= 2000; i++) {
-        snprintf(row, sizeof(row), "%05d", i);
-        add_file(db, i, row, "", 0);
+    for (int i = 1; i <= 5000; i++) {
+        snprintf(name, sizeof(name), "%05d", i);
+        add_file(db, i, name, "", 0);
     }
     run_sql(db, "COMMIT");
-    struct sqlpack *pack = reopen(db, "loop.db");
-    uint32_t root = pack->roots[table];
-    unsigned char number[4] = {0, 0, (unsigned char)(root >> 8), (unsigned char)root};
+    struct sqlpack *pack = reopen(db, path);
+    long at = (long)(pack->roots[table] - 1) * 512;
     sqlpack_close(pack);
-    poke("loop.db", (long)(root - 1) * 512 + offset, data ? data : number, data ? size : 4);
+    return at;
+}
+
+/* Whether a list over a b-tree whose root was changed ends, with CORRUPT. */
+static void refuses_tree(const char *name, enum table table, long offset, const char *bytes,
+                         size_t size)
+{
+    long at = make_trees("loop.db", table);
+    struct sqlpack *pack;
     struct sqlpack_error err;
+    poke("loop.db", at + offset, bytes, size);
     need(sqlpack_open("loop.db", &pack, &err) == 0);
     alarm(20);
     is_text(LIST(0), "!7", name);
@@ -191,10 +216,8 @@ static void refuses_tree(const char *name, enum table table, long offset, const 
     sqlpack_close(pack);
 }
 
-static void ends_in_any_tree(void)
+static void refuses_malformed_trees(void)
 {
-    refuses_tree("an index whose root is its own last child", TABLE_SQLAR_NAME, 8, NULL, 0);
-    refuses_tree("a table whose root is its own last child", TABLE_STAT, 8, NULL, 0);
     refuses_tree("a child that is no page", TABLE_SQLAR_NAME, 8, "\x7f\0\0\0", 4);
     refuses_tree("page 0 as a child", TABLE_STAT, 8, "\0\0\0\0", 4);
     refuses_tree("a page of another kind", TABLE_STAT, 0, "\x0a", 1);
@@ -204,31 +227,62 @@ static void ends_in_any_tree(void)
     refuses_tree("a cell within the header", TABLE_STAT, 12, "\x00\x01", 2);
 }
 
-/* A child that is entered twice gives the same rows twice: without end where it is an ancestor. */
-static void notices_repeated_rows(void)
+/* Makes the child `to` of a root page (-1: the root itself) stand in for the child `from`. */
+static void link_child(const char *path, long root, int from, int to)
 {
-    char row[8];
-    sqlite3 *db = pack_new("twice.db", 512);
-    run_sql(db, "BEGIN");
-    for (int i = 1; i <= 5000; i++) {
-        snprintf(row, sizeof(row), "%05d", i);
-        add_file(db, i, row, "", 0);
-    }
-    run_sql(db, "COMMIT");
-    struct sqlpack *pack = reopen(db, "twice.db");
-    long at = (long)(pack->roots[TABLE_SQLAR_NAME] - 1) * 512;
-    sqlpack_close(pack);
-    unsigned char page[512];
-    FILE *file = fopen("twice.db", "rb");
-    need(file && fseek(file, at, SEEK_SET) == 0 && fread(page, 1, 512, file) == 512);
+    unsigned char page[512], number[4] = {0};
+    FILE *file = fopen(path, "rb");
+    need(file && fseek(file, root, SEEK_SET) == 0 && fread(page, 1, 512, file) == 512);
     fclose(file);
-    need(page[0] == 2 && page[4] >= 2);
-    int first = page[12] << 8 | page[13], second = page[14] << 8 | page[15];
-    poke("twice.db", at + second, page + first, 4);
+    int count = page[3] << 8 | page[4];
+    need((page[0] == PAGE_INDEX_INTERIOR || page[0] == PAGE_TABLE_INTERIOR) && count >= 2);
+    int from_at = from < count ? page[12 + 2 * from] << 8 | page[13 + 2 * from] : 8;
+    int to_at = page[12] << 8 | page[13];
+    uint32_t self = (uint32_t)(root / 512) + 1;
+    number[2] = (unsigned char)(self >> 8);
+    number[3] = (unsigned char)self;
+    poke(path, root + from_at, to < 0 ? number : page + to_at, 4);
+}
+
+static int count_rows(struct sqlpack *pack)
+{
     struct sqlpack_error err;
-    need(sqlpack_open("twice.db", &pack, &err) == 0);
-    is_text(LIST(.names_only = true), "!7", "names that come again");
-    sqlpack_close(pack);
+    struct reader_rows *rows;
+    struct reader_row row;
+    int stepped;
+    need(reader_rows_open(pack, (struct id_range){INT64_MIN, INT64_MAX}, false, &rows, &err) == 0);
+    while ((stepped = reader_rows_next(rows, &row, &err)) > 0)
+        continue;
+    reader_rows_close(rows);
+    return stepped == 0 ? 0 : (int)err.status;
+}
+
+/* A child that is entered twice gives the same rows twice, and without end where it is the root. */
+static void ends_in_circles(void)
+{
+    static const enum table tables[] = {TABLE_SQLAR_NAME, TABLE_STAT, TABLE_SQLAR};
+    static const struct {
+        int from, to;
+        const char *name;
+    } links[] = {{0, -1, "the first child is the root"},
+                 {1000, -1, "the last child is the root"},
+                 {1, 0, "a child twice"}};
+    for (size_t t = 0; t < sizeof(tables) / sizeof(tables[0]); t++) {
+        for (size_t i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+            struct sqlpack *pack;
+            struct sqlpack_error err;
+            long root = make_trees("circle.db", tables[t]);
+            link_child("circle.db", root, links[i].from, links[i].to);
+            need(sqlpack_open("circle.db", &pack, &err) == 0);
+            alarm(20);
+            if (tables[t] == TABLE_SQLAR)
+                is_int(count_rows(pack), SQLPACK_CORRUPT, links[i].name);
+            else
+                is_text(LIST(0), "!7", links[i].name);
+            alarm(0);
+            sqlpack_close(pack);
+        }
+    }
 }
 
 /* -- the summary
@@ -284,14 +338,15 @@ int main(void)
     keeps_the_order();
     knows_rows_of_others();
     copes_with_renamed_rows();
+    refuses_names_that_are_none();
     for (int page_bytes = 512; page_bytes <= 65536; page_bytes *= 2) {
         walks_any_tree(page_bytes, 3000, 12);
         walks_any_tree(page_bytes, 300, 150);
         walks_any_tree(page_bytes, 100, 3000);
     }
     walks_any_tree(512, 40000, 100);
-    ends_in_any_tree();
-    notices_repeated_rows();
+    refuses_malformed_trees();
+    ends_in_circles();
     tells_the_rest();
     packs_end();
     return done();
