@@ -23,7 +23,8 @@ objects   = $(patsubst src/%.c,$(BUILD)/obj/%.o,$(wildcard $(1)))
 UTIL_OBJ := $(call objects,src/util/*.c)
 LIB_OBJ  := $(call objects,src/lib/*.c) $(UTIL_OBJ)
 CLI_OBJ  := $(call objects,src/cli/*.c)
-CMD_OBJ  := $(call objects,src/main.c src/cmd/*.c) $(CLI_OBJ)
+BENCH_OBJ := $(call objects,src/bench/*.c)
+CMD_OBJ  := $(call objects,src/main.c src/cmd/*.c) $(CLI_OBJ) $(BENCH_OBJ)
 TOOLS    := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/perf/*.c))
 UNITS    := $(filter %_test,$(TOOLS))
 C_FILES   = $(wildcard src/*.c src/*/*.c tests/*/*.c)
@@ -51,15 +52,15 @@ $(BUILD)/libsqlpack.so: $(LIB_OBJ)
 	$(call say,ld $@) $(LINK) -shared -Wl,-soname,$(@F).$(MAJOR) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
-	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS)
+	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS) -lm
 
 # Tests and tools of tests may use what is inside: they get the plain objects.
-$(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ)
+$(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ) $(BENCH_OBJ)
 	@rm -f $@ && $(AR) rcsD $@ $^
 
 $(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS)
+	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS) -lm
 
 ## setup: install the packages that building and testing need
 setup:
