@@ -24,6 +24,11 @@ finds_nothing() {
     finds_nothing '#include "cmd/' "$ROOT"/src/cli/*.[ch]
 }
 
+@test "source: bench reads packs as any program would, and knows nothing of the commands" {
+    finds_nothing '#include "(lib|cli|cmd)/' "$ROOT"/src/bench/*.[ch]
+    finds_nothing '\<(stdout|stderr|perror|exit)\>' "$ROOT"/src/bench/*.c
+}
+
 @test "source: the library prints nothing and never exits" {
     finds_nothing '\<(printf|puts|putchar|perror|exit|_exit|abort|err|errx|warn)\(' \
         "$ROOT"/src/lib/*.c "$ROOT"/src/util/*.c
