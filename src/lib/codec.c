@@ -10,7 +10,6 @@
 #include "lib/internal.h"
 
 struct codec {
-    int level;
     struct libdeflate_compressor *compressor;
     struct libdeflate_compressor *trial; /* the fastest level, made when it is first needed */
     struct libdeflate_decompressor *decompressor;
@@ -23,7 +22,6 @@ struct codec *codec_new(int level)
     struct codec *codec = calloc(1, sizeof(*codec));
     if (!codec)
         return NULL;
-    codec->level = level;
     codec->decompressor = libdeflate_alloc_decompressor();
     if (level > 0)
         codec->compressor = libdeflate_alloc_compressor(level);
@@ -132,46 +130,100 @@ bool codec_is_possible(uint64_t sz, uint64_t stored_bytes)
     return sz / 1032 <= stored_bytes + 64;
 }
 
+/* -- a stream in parts -- */
+
+/*
+ * Inflates a part and tells at which bit its last block begins and at which its
+ * last byte's unused bits begin, as zlib's gzjoin finds them. Returns 0 or -1.
+ */
+static int find_last_block(const struct buf *stream, size_t begin, size_t *ret_block,
+                           size_t *ret_end)
+{
+    unsigned char out[16 << 10];
+    z_stream z = {.next_in = (unsigned char *)stream->data + begin,
+                  .avail_in = (unsigned)(stream->size - begin)};
+    size_t boundary = 0, end = 0;
+    int code = inflateInit2(&z, -MAX_WBITS);
+    while (code == Z_OK) {
+        z.next_out = out;
+        z.avail_out = sizeof(out);
+        code = inflate(&z, Z_BLOCK);
+        if (!(z.data_type & 128)) /* not between two blocks */
+            continue;
+        end = 8 * (size_t)z.total_in - (unsigned)(z.data_type & 7);
+        if (z.data_type & 64) /* behind the last one */
+            break;
+        boundary = end;
+    }
+    inflateEnd(&z);
+    *ret_block = boundary;
+    *ret_end = end;
+    return code == Z_OK || code == Z_STREAM_END ? 0 : -1;
+}
+
+/* Makes the last block one that others may follow: clears its mark, and ends the part at a byte
+ * with an empty stored block (RFC 1951, 3.2.4). */
+static int open_end(struct buf *stream, size_t begin)
+{
+    size_t block, end;
+    if (find_last_block(stream, begin, &block, &end) < 0) {
+        errno = EBADMSG;
+        return -1;
+    }
+    stream->data[begin + block / 8] &= (char)~(1 << block % 8);
+    unsigned unused = (8 - end % 8) % 8;
+    if (unused < 3 && buf_append_char(stream, 0) < 0)
+        return -1;
+    return buf_append(stream, "\x00\x00\xff\xff", 4);
+}
+
+int codec_deflate_part(struct codec *codec, const void *data, size_t size, bool is_last,
+                       struct buf *stream)
+{
+    size_t begin = stream->size;
+    size_t bound = libdeflate_deflate_compress_bound(codec->compressor, size);
+    if (buf_reserve(stream, bound) < 0)
+        return -1;
+    stream->size +=
+        libdeflate_deflate_compress(codec->compressor, data, size, stream->data + begin, bound);
+    return is_last ? 0 : open_end(stream, begin);
+}
+
+uint32_t codec_adler(uint32_t adler, const void *data, size_t size)
+{
+    return libdeflate_adler32(adler, data, size);
+}
+
+void codec_stream_tail(uint32_t adler, unsigned char ret_tail[CODEC_STREAM_TAIL_BYTES])
+{
+    for (size_t i = 0; i < CODEC_STREAM_TAIL_BYTES; i++)
+        ret_tail[i] = (unsigned char)(adler >> (24 - 8 * i));
+}
+
+/* -- inflate in pieces -- */
+
 struct codec_pipe {
     z_stream stream;
-    bool inflates;
     bool ended;   /* the stream's end was met */
     bool surplus; /* there was something behind it */
     unsigned char out[64 << 10];
 };
 
-static struct codec_pipe *pipe_new(bool inflates, int level)
-{
-    struct codec_pipe *pipe = calloc(1, sizeof(*pipe));
-    if (!pipe)
-        return NULL;
-    pipe->inflates = inflates;
-    int code = inflates ? inflateInit(&pipe->stream)
-                        : deflateInit(&pipe->stream, level > 9 ? Z_BEST_COMPRESSION : level);
-    if (code != Z_OK) {
-        free(pipe);
-        return NULL;
-    }
-    return pipe;
-}
-
-struct codec_pipe *codec_pipe_deflate(int level)
-{
-    return pipe_new(false, level);
-}
-
 struct codec_pipe *codec_pipe_inflate(void)
 {
-    return pipe_new(true, 0);
+    struct codec_pipe *pipe = calloc(1, sizeof(*pipe));
+    if (pipe && inflateInit(&pipe->stream) == Z_OK)
+        return pipe;
+    free(pipe);
+    return NULL;
 }
 
 /* One call of zlib with an empty output buffer. Returns 0, or -1 with errno. */
-static int pipe_step(struct codec_pipe *pipe, bool last)
+static int pipe_step(struct codec_pipe *pipe)
 {
     pipe->stream.next_out = pipe->out;
     pipe->stream.avail_out = sizeof(pipe->out);
-    int code = pipe->inflates ? inflate(&pipe->stream, Z_NO_FLUSH)
-                              : deflate(&pipe->stream, last ? Z_FINISH : Z_NO_FLUSH);
+    int code = inflate(&pipe->stream, Z_NO_FLUSH);
     if (code == Z_STREAM_END)
         pipe->ended = true;
     else if (code != Z_OK && code != Z_BUF_ERROR) {
@@ -181,7 +233,7 @@ static int pipe_step(struct codec_pipe *pipe, bool last)
     return 0;
 }
 
-int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size, bool last,
+int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size,
                    int (*write)(void *user, const void *data, size_t size), void *user)
 {
     /* zlib counts in unsigned int, and does not write through next_in */
@@ -190,7 +242,7 @@ int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size, bool 
     do {
         if (pipe->ended)
             break;
-        if (pipe_step(pipe, last) < 0)
+        if (pipe_step(pipe) < 0)
             return -1;
         size_t made = sizeof(pipe->out) - pipe->stream.avail_out;
         if (made && write(user, pipe->out, made) < 0)
@@ -210,9 +262,6 @@ void codec_pipe_free(struct codec_pipe *pipe)
 {
     if (!pipe)
         return;
-    if (pipe->inflates)
-        inflateEnd(&pipe->stream);
-    else
-        deflateEnd(&pipe->stream);
+    inflateEnd(&pipe->stream);
     free(pipe);
 }

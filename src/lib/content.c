@@ -161,7 +161,7 @@ static int give_blob(struct content *content, sqlite3_blob *blob, uint64_t size,
                                show(content->entry->name).text);
         at += part;
         int given = is_raw ? emit(content, piece, part)
-                           : codec_pipe_add(pipe, piece, part, at == stored_bytes, emit, content);
+                           : codec_pipe_add(pipe, piece, part, emit, content);
         if (given < 0)
             return fail_emit(content, err);
     }

@@ -227,14 +227,27 @@ int codec_restore(struct codec *codec, const void *stream, size_t stream_bytes, 
 /* Whether `sz` bytes can come from a stream of this many (deflate makes 1032:1 at best). */
 bool codec_is_possible(uint64_t sz, uint64_t stored_bytes);
 
-/* Deflate and inflate in pieces, for content that is not held in memory. `write` as for
- * sqlpack_stream. codec_pipe_add returns 0, or -1 with errno (EBADMSG: a malformed stream). */
+/*
+ * A zlib stream in parts, which several threads may deflate at a time: the head, the
+ * parts in order, the tail made of the Adler-32 of all content. codec_deflate_part
+ * appends one part to *stream; it returns 0, or -1 with errno.
+ */
+#define CODEC_STREAM_HEAD       "\x78\x9c"
+#define CODEC_STREAM_HEAD_BYTES ((size_t)2)
+#define CODEC_STREAM_TAIL_BYTES ((size_t)4)
+#define CODEC_ADLER_EMPTY       ((uint32_t)1) /* of no bytes */
+int codec_deflate_part(struct codec *codec, const void *data, size_t size, bool is_last,
+                       struct buf *stream);
+uint32_t codec_adler(uint32_t adler, const void *data, size_t size);
+void codec_stream_tail(uint32_t adler, unsigned char ret_tail[CODEC_STREAM_TAIL_BYTES]);
+
+/* Inflates in pieces, for content that is not held in memory. `write` as for sqlpack_stream.
+ * codec_pipe_add returns 0, or -1 with errno (EBADMSG: a malformed stream). */
 struct codec_pipe;
-struct codec_pipe *codec_pipe_deflate(int level); /* NULL: out of memory */
-struct codec_pipe *codec_pipe_inflate(void);      /* NULL: out of memory */
-int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size, bool last,
+struct codec_pipe *codec_pipe_inflate(void); /* NULL: out of memory */
+int codec_pipe_add(struct codec_pipe *pipe, const void *data, size_t size,
                    int (*write)(void *user, const void *data, size_t size), void *user);
-bool codec_pipe_is_whole(const struct codec_pipe *pipe); /* inflate: the stream ended exactly */
+bool codec_pipe_is_whole(const struct codec_pipe *pipe); /* the stream ended exactly */
 void codec_pipe_free(struct codec_pipe *pipe);           /* NULL is fine */
 
 /* -- listing.c: the names in one folder -------------------------------------------------------- */

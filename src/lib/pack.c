@@ -133,10 +133,12 @@ static void spin_for_turn(const struct packer *packer, const struct batch *batch
     }
 }
 
-static void wait_for_turn(struct packer *packer, const struct batch *batch)
+/* With order_mutex held: waits until the turn is `ticket`'s, at work on parts of large files. */
+static void wait_for(struct packer *packer, const struct batch *batch, uint64_t ticket)
 {
-    while (packer->turn != batch->ticket && !packer->failed)
-        pthread_cond_wait(&packer->turn_changed, &packer->order_mutex);
+    while (packer->turn != ticket && !packer->failed)
+        if (!pack_help(packer, batch->codec))
+            pthread_cond_wait(&packer->turn_changed, &packer->order_mutex);
 }
 
 /* Remembers the first error; the other threads stop when they see it. */
@@ -156,7 +158,7 @@ static int place_in_turn(struct packer *packer, struct batch *batch, size_t end,
 {
     spin_for_turn(packer, batch);
     pthread_mutex_lock(&packer->order_mutex);
-    wait_for_turn(packer, batch);
+    wait_for(packer, batch, batch->ticket);
     int result = 0;
     if (packer->failed) {
         *err = packer->err;
@@ -199,6 +201,17 @@ static int run_batch(struct packer *packer, struct batch *batch, struct sqlpack_
     return 0;
 }
 
+/* When no names are left, parts of large files may be. */
+static void help_until_end(struct packer *packer, const struct batch *batch)
+{
+    pthread_mutex_lock(&packer->scan_mutex);
+    uint64_t end = packer->next_ticket; /* the walk is over, so no more are given */
+    pthread_mutex_unlock(&packer->scan_mutex);
+    pthread_mutex_lock(&packer->order_mutex);
+    wait_for(packer, batch, end);
+    pthread_mutex_unlock(&packer->order_mutex);
+}
+
 static int work(void *user)
 {
     struct packer *packer = user;
@@ -215,6 +228,8 @@ static int work(void *user)
             break;
         result = run_batch(packer, batch, &err);
     }
+    if (result == 0)
+        help_until_end(packer, batch);
     batch_release(batch);
     free(batch);
     return result < 0 ? stop_all(packer, &err) : 0;

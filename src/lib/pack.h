@@ -20,6 +20,14 @@ struct piece {
     uint64_t spool_at, stored_bytes;
 };
 
+/* A part of a large file, which any thread may deflate. */
+struct part {
+    struct part *next; /* of those that wait */
+    struct buf content, stream;
+    bool is_last;
+    enum { PART_IDLE, PART_WAITS, PART_DONE, PART_FAILED } state;
+};
+
 /* One name of a batch, from the walk to its rows. */
 struct item {
     struct scan_entry where;
@@ -110,6 +118,7 @@ struct packer {
     pthread_mutex_t order_mutex; /* what follows belongs to the batch whose turn it is */
     pthread_cond_t turn_changed;
     atomic_uint_fast64_t turn;
+    struct part *parts; /* parts that wait for a thread, oldest first */
     bool failed;
     struct sqlpack_error err;
     int64_t next_id;
@@ -131,8 +140,21 @@ int pack_take(struct packer *packer, struct batch *batch, struct sqlpack_error *
 /* Reads and compresses the next items, as far as memory allows; batch->done to *ret_end. */
 int pack_read(struct packer *packer, struct batch *batch, size_t *ret_end,
               struct sqlpack_error *err);
+
 int batch_init(struct batch *batch, const struct packer *packer, struct sqlpack_error *err);
 void batch_release(struct batch *batch);
+
+/*
+ * pack_large.c: brings a file that source_read left open into the batch's spool: as
+ * one row's content if that is short enough, deflated if that makes it smaller,
+ * else in chunks. Returns as source_stream.
+ */
+int pack_spool(struct packer *packer, struct batch *batch, struct item *item,
+               struct sqlpack_error *err);
+
+/* With order_mutex held, which is given up meanwhile: deflates one part that waits. Returns
+ * whether there was one. */
+bool pack_help(struct packer *packer, struct codec *codec);
 
 /* pack_place.c: in turn, gives items up to `end` ids, rows and pages. */
 int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);

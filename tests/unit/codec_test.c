@@ -90,37 +90,63 @@ static int refuse(void *user, const void *bytes, size_t size)
     return -1;
 }
 
+/* The stream of `data` in parts of so many bytes. */
+static void make_stream(struct codec *codec, size_t part, struct buf *stream)
+{
+    unsigned char tail[CODEC_STREAM_TAIL_BYTES];
+    uint32_t adler = CODEC_ADLER_EMPTY;
+    need(buf_append(stream, CODEC_STREAM_HEAD, CODEC_STREAM_HEAD_BYTES) == 0);
+    for (size_t at = 0; at < SIZE_MAX_TESTED; at += part) {
+        size_t n = SIZE_MAX_TESTED - at < part ? SIZE_MAX_TESTED - at : part;
+        need(codec_deflate_part(codec, data + at, n, at + n == SIZE_MAX_TESTED, stream) == 0);
+        adler = codec_adler(adler, data + at, n);
+    }
+    codec_stream_tail(adler, tail);
+    need(buf_append(stream, tail, sizeof(tail)) == 0);
+}
+
+/* Parts of text and of noise, whose last blocks are of every kind and end at every bit. */
+static void test_parts(struct codec *codec)
+{
+    static const size_t sizes[] = {SIZE_MAX_TESTED, 100000, 4099, 61, 7, 1};
+    for (size_t i = 0; i < 2 * sizeof(sizes) / sizeof(sizes[0]); i++) {
+        struct buf stream = {0};
+        fill_text(SIZE_MAX_TESTED);
+        if (i % 2)
+            fill_noise(SIZE_MAX_TESTED / 2);
+        make_stream(codec, sizes[i / 2], &stream);
+        memset(back, 0, SIZE_MAX_TESTED);
+        ok(codec_restore(codec, stream.data, stream.size, back, SIZE_MAX_TESTED) == 0 &&
+               memcmp(back, data, SIZE_MAX_TESTED) == 0,
+           "parts of %zu bytes make one stream%s", sizes[i / 2], i % 2 ? ", also of noise" : "");
+        buf_release(&stream);
+    }
+}
+
 static void test_pipe(struct codec *codec)
 {
     struct buf packed = {0}, plain = {0};
-    struct codec_pipe *pipe = codec_pipe_deflate(12);
     fill_text(SIZE_MAX_TESTED);
-    need(pipe);
-    for (size_t at = 0; at < SIZE_MAX_TESTED; at += 50000)
-        need(codec_pipe_add(pipe, data + at, 50000, false, append, &packed) == 0);
-    need(codec_pipe_add(pipe, "", 0, true, append, &packed) == 0);
-    codec_pipe_free(pipe);
-    ok(codec_restore(codec, packed.data, packed.size, back, SIZE_MAX_TESTED) == 0 &&
-           memcmp(back, data, SIZE_MAX_TESTED) == 0,
-       "what a pipe deflates is a stream as any other");
-    pipe = codec_pipe_inflate();
+    make_stream(codec, 50000, &packed);
+    struct codec_pipe *pipe = codec_pipe_inflate();
     need(pipe);
     for (size_t at = 0; at < packed.size; at += 7)
         need(codec_pipe_add(pipe, packed.data + at, packed.size - at < 7 ? packed.size - at : 7,
-                            false, append, &plain) == 0);
+                            append, &plain) == 0);
     ok(codec_pipe_is_whole(pipe) && plain.size == SIZE_MAX_TESTED &&
            memcmp(plain.data, data, plain.size) == 0,
        "and is inflated in pieces");
-    need(codec_pipe_add(pipe, "x", 1, false, append, &plain) == 0);
+    need(codec_pipe_add(pipe, "x", 1, append, &plain) == 0);
     ok(!codec_pipe_is_whole(pipe), "what is behind its end is noticed");
     codec_pipe_free(pipe);
     pipe = codec_pipe_inflate();
     errno = 0;
-    ok(codec_pipe_add(pipe, "no stream", 9, false, append, &plain) < 0 && errno == EBADMSG,
+    ok(codec_pipe_add(pipe, "no stream", 9, append, &plain) < 0 && errno == EBADMSG,
        "what is no stream is refused");
     codec_pipe_free(pipe);
-    pipe = codec_pipe_deflate(1);
-    ok(codec_pipe_add(pipe, data, SIZE_MAX_TESTED, true, refuse, NULL) < 0 && errno == ENOSPC,
+    pipe = codec_pipe_inflate();
+    need(pipe);
+    ok(codec_pipe_add(pipe, packed.data, packed.size, refuse, NULL) < 0 && errno == ENOSPC,
        "an error of the receiver is passed on");
     codec_pipe_free(pipe);
     buf_release(&packed);
@@ -135,6 +161,7 @@ int main(void)
     test_round_trip(codec);
     test_raw(codec);
     test_surplus(codec);
+    test_parts(codec);
     test_pipe(codec);
     fill_text(5000);
     is_int(codec_compress(store, data, 5000, &stream), 0, "level 0 stores");
