@@ -436,10 +436,12 @@ make_slow() {
     run python3 - <<'PY'
 import os, signal, subprocess, time
 for name in ["INT", "TERM", "HUP"]:
+    number = getattr(signal, "SIG" + name)
+    signal.signal(number, signal.SIG_DFL) # under nohup it is ignored, which is inherited
     pack = subprocess.Popen(["sqlpack", "pack", "-l12", "-j1", "slow", "t.db"],
                             stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     time.sleep(0.3)
-    pack.send_signal(getattr(signal, "SIG" + name))
+    pack.send_signal(number)
     print(name, pack.communicate()[1].decode(), os.listdir("."), pack.returncode)
 PY
     [ "$output" = "INT sqlpack pack: stopped by SIGINT
