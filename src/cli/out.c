@@ -149,10 +149,12 @@ static void json_comma(struct out *out)
     out->needs_comma = true;
 }
 
-/* Begins a field; `suffix` is added to its key. */
+/* Begins a field; `suffix` is added to its key. An empty key is none: an item of a list. */
 static void json_key(struct out *out, const char *key, const char *suffix)
 {
     json_comma(out);
+    if (!*key)
+        return;
     write_char(out, '"');
     write_text(out, key);
     write_text(out, suffix);
@@ -272,6 +274,40 @@ void out_end(struct out *out)
     } else {
         flush_record(out);
     }
+}
+
+static void begin(struct out *out, const char *key, char bracket)
+{
+    if (!out->json)
+        return;
+    json_key(out, key, "");
+    json_open(out, bracket);
+}
+
+static void end(struct out *out, char bracket)
+{
+    if (out->json)
+        json_close(out, bracket);
+}
+
+void out_group_begin(struct out *out, const char *key)
+{
+    begin(out, key, '{');
+}
+
+void out_group_end(struct out *out)
+{
+    end(out, '}');
+}
+
+void out_list_begin(struct out *out, const char *key)
+{
+    begin(out, key, '[');
+}
+
+void out_list_end(struct out *out)
+{
+    end(out, ']');
 }
 
 /* A field whose JSON needs no quotes: `json` as it is. */

@@ -67,6 +67,13 @@ void out_row_begin(struct out *out);
 void out_row_end(struct out *out);
 void out_table_end(struct out *out);
 
+/* For JSON only, nothing in text: an object inside a record, and a list of bare values, which are
+ * fields with the key "". */
+void out_group_begin(struct out *out, const char *key);
+void out_group_end(struct out *out);
+void out_list_begin(struct out *out, const char *key);
+void out_list_end(struct out *out);
+
 /* Whether stdout has failed already, or memory was short. */
 bool out_is_broken(const struct out *out);
 

@@ -72,6 +72,35 @@ static void writes_records(void)
                 "the same as text");
 }
 
+static void fill_groups(struct out *out)
+{
+    out_begin(out);
+    out_group_begin(out, "machine");
+    out_count(out, "processors", "processors", 2);
+    out_group_end(out);
+    out_list_begin(out, "words");
+    out_text(out, "", NULL, "a");
+    out_count(out, "", NULL, 7);
+    out_list_end(out);
+    out_list_begin(out, "none");
+    out_list_end(out);
+    out_flag(out, "done", NULL, true);
+    out_end(out);
+}
+
+static void writes_groups_and_lists(void)
+{
+    struct capture capture;
+    capture_begin(&capture, true);
+    fill_groups(&capture.out);
+    capture_end(&capture,
+                "{\"machine\":{\"processors\":2},\"words\":[\"a\",7],\"none\":[],\"done\":true}\n",
+                "objects and lists inside a record");
+    capture_begin(&capture, false);
+    fill_groups(&capture.out);
+    capture_end(&capture, "processors  2\n", "which text does not show");
+}
+
 static void fill_table(struct out *out)
 {
     out_begin(out);
@@ -201,6 +230,7 @@ int main(void)
     setenv("TZ", "UTC", 1);
     tzset();
     writes_records();
+    writes_groups_and_lists();
     writes_tables();
     writes_names();
     notices_a_broken_output();
