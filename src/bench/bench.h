@@ -122,7 +122,12 @@ enum bench_durability {
 struct bench_arm; /* see below */
 
 /* How an arm's cache state was proven. */
-enum bench_proof { BENCH_UNVERIFIED, BENCH_BY_CACHESTAT, BENCH_BY_MINCORE };
+enum bench_proof {
+    BENCH_UNVERIFIED,
+    BENCH_BY_CACHESTAT,
+    BENCH_BY_MINCORE,
+    BENCH_BY_READS, /* warm: nothing came from storage during the run */
+};
 
 /* One arm in one round, measured in a process of its own. */
 struct bench_run {
@@ -217,7 +222,9 @@ struct bench_case {
     enum bench_durability durability;
     unsigned threads;            /* 1 but for the thread rows */
     uint64_t batch;              /* writes a transaction; 0: does not apply */
-    uint64_t wanted_ops;         /* an arm-run with fewer is too short; 0: any number will do */
+    uint64_t wanted_ops;         /* a run with fewer, or below 100 ms, is too short; 0: none is */
+    uint64_t fixed_ops;          /* operations of every run; 0: as the budget allows */
+    bool has_free_results;       /* arms need not deliver the same bytes */
     uint64_t match_count;        /* of the filters: hits, the same on both sides */
     char missing[200];           /* why it was not measured; "": it was */
     bool results_differ;         /* arms did not deliver the same bytes or hits: a fault */
@@ -233,7 +240,7 @@ struct bench_case {
 
 /* Texts are "" and numbers -1 where they are not known. */
 struct bench_environment {
-    char kernel[96], machine[32], processor[96];
+    char kernel[160], machine[72], processor[96];
     int processor_count;
     char governor[32], boost[16], smt[16], virtualisation[32], clock_source[32];
     char mitigations[64]; /* "off", or what the kernel's command line says; "" is the default */
@@ -300,9 +307,15 @@ enum bench_criterion {
 struct bench_line {
     bool is_known;
     enum bench_verdict verdict;
-    char text[240];
+    char text[480];
 };
-enum bench_advice { BENCH_WITHHELD, BENCH_MIGRATE, BENCH_STAY, BENCH_TRADE_OFF };
+enum bench_advice {
+    BENCH_NO_ADVICE, /* nothing was measured that it could rest on */
+    BENCH_WITHHELD,
+    BENCH_MIGRATE,
+    BENCH_STAY,
+    BENCH_TRADE_OFF,
+};
 
 struct bench_result {
     enum bench_preset preset;
@@ -354,6 +367,36 @@ int bench_fail_errno(struct sqlpack_error *err, const char *format, ...)
  */
 int bench_judge(struct bench_result *result, struct sqlpack_error *err);
 
+/* The words of the judge, fixed in advance: "pack faster", "drop-in", "steal", "MIGRATE". */
+const char *bench_verdict_name(enum bench_verdict verdict); /* words.c */
+const char *bench_pair_name(enum bench_pair pair);
+const char *bench_gate_name(enum bench_gate_id gate);
+const char *bench_criterion_name(enum bench_criterion criterion);
+const char *bench_advice_name(enum bench_advice advice);
+const char *bench_caveat(size_t index); /* what is always to be said; NULL behind the last */
+
+/*
+ * Reads a result from the JSON that sqlpack bench wrote. The caller releases it. Fails with
+ * NOT_FOUND, IO, NO_MEMORY, and INVALID for anything else. What an arm's text says is lost.
+ */
+int bench_load(const char *path, struct bench_result *ret_result, struct sqlpack_error *err);
+const char *bench_compile_option(int index); /* of SQLite; NULL behind the last */
+
+/* What a move to the pack gives back: low without the folders' blocks, which only rmdir frees. */
+struct bench_freed {
+    double low_bytes, high_bytes;
+    double low_percent, high_percent; /* of what the tree takes */
+};
+void bench_space(const struct bench_corpus *corpus, struct bench_freed *ret_freed);
+
+/* An effect's verdict with its figure: "pack faster x1.93", "inconclusive, try --rounds 30". */
+struct bench_words {
+    char text[160];
+};
+struct bench_words bench_effect_words(const struct bench_case *question,
+                                      const struct bench_effect *effect);
+double bench_lead(const struct bench_effect *effect); /* ratio, or 1 / ratio below 1 */
+
 /* The names that outputs and options share: "random read", "warm", "F-path". */
 const char *bench_workload_name(enum bench_workload workload); /* names.c */
 const char *bench_state_name(enum bench_state state);
@@ -398,10 +441,15 @@ struct bench_data {
     const struct bench_key *keys;
     size_t key_count;
     uint64_t size_max;              /* of the largest key */
+    int open_flags;                 /* of the files: O_NOATIME, where that is permitted for all */
     const struct bench_tree *trees; /* by layout; root is NULL where there is none */
     const char *pack;
     const char *concat;
-    const char *scratch; /* for arms that write */
+    const char *scratch;    /* for arms that write */
+    double all_bytes;       /* of all layouts, pack and concatenation together */
+    const uint32_t *by_id;  /* all keys, as they lie in the pack */
+    const uint32_t *replay; /* keys of a log, in its order */
+    size_t replay_count;
 };
 
 /* What a child is to do. */
@@ -409,9 +457,9 @@ struct bench_task {
     const struct bench_data *data;
     const struct bench_case *question;
     const struct bench_series *series;
-    const uint32_t *order; /* keys to read, in this order, for all arms of a round */
-    size_t order_count;
-    uint64_t seed; /* of the round */
+    const uint32_t *order; /* keys, in this order for all arms of a round */
+    size_t order_count;    /* operations; queries use no key */
+    uint64_t seed;         /* of the round */
 };
 
 /*
@@ -425,9 +473,11 @@ struct bench_arm {
     enum bench_side side;
     const char *summary; /* what it does, for the report */
     const char *calls;   /* system calls an operation, in words; NULL: none told */
-    bool maps_files;     /* SQLite's mmap is on */
+    /* rearranges the keys of a part of the order, all different, before the clock; may be NULL */
+    int (*arrange)(const struct bench_task *task, uint32_t *order, size_t count);
     int (*open)(const struct bench_task *task, void **ret_state, struct sqlpack_error *err);
     ssize_t (*read)(void *state, size_t key, void *buffer, size_t capacity);
+    uint64_t (*mapped)(const void *state); /* bytes that SQLite maps; NULL: none */
     void (*close)(void *state);
     int (*run)(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
                struct sqlpack_error *err);

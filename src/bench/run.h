@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files that measure share among themselves; reports need bench.h only. */
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+#include <time.h>
+
+#include "bench/bench.h"
+#include "util/buf.h"
+
+static inline uint64_t bench_now(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* One byte of every cache line: the content has arrived, and the sum tells which. */
+static inline uint64_t bench_touch(const void *data, size_t size)
+{
+    const volatile unsigned char *bytes = data;
+    uint64_t sum = size;
+    for (size_t i = 0; i < size; i += 64)
+        sum += bytes[i];
+    return sum;
+}
+
+/* -- random.c ----------------------------------------------------------------------------- */
+
+uint64_t bench_seed_next(uint64_t *seed);
+void bench_random_fill(struct bench_random *random, void *data, size_t size);
+void order_shuffle(struct bench_random *random, uint32_t *order, size_t count);
+
+/* `count` keys: whole permutations of all keys one after the other, the last one cut short. */
+void order_permutations(struct bench_random *random, uint32_t *order, size_t count, size_t keys);
+
+/* `count` keys after Zipf's law with exponent 0.99; ranked[0] is the most popular one. */
+void order_zipf(struct bench_random *random, uint32_t *order, size_t count, const uint32_t *ranked,
+                size_t keys);
+
+/* -- result.c ----------------------------------------------------------------------------- */
+
+int bench_no_memory(struct sqlpack_error *err);
+
+/* Fills *err from SQLite; `db` may be NULL. Returns -1. */
+struct sqlite3;
+int bench_fail_sqlite(struct sqlpack_error *err, struct sqlite3 *db, int code, const char *what);
+
+/* A path for a message: escaped, shortened. */
+struct bench_shown {
+    char text[256];
+};
+struct bench_shown bench_show(const char *path);
+
+/* folder/leaf, which the caller frees; NULL with errno. */
+char *bench_join(const char *folder, const char *leaf);
+
+/* Tells the hooks how far it is. 0, or -1 with CANCELLED. */
+struct bench_pace {
+    const struct sqlpack_hooks *hooks;
+    uint64_t started_ns, budget_ns;
+};
+int bench_tick(const struct bench_pace *pace, struct sqlpack_error *err);
+
+/* -- scratch.c ---------------------------------------------------------------------------- */
+
+/* A folder for what the bench makes; gone with all in it when released. */
+struct scratch {
+    char *path; /* owned; NULL: none */
+};
+
+/* Makes one in `folder`, or beside `dir`. Fails with INVALID where that is another file system. */
+int scratch_open(const struct bench_options *options, struct scratch *ret_scratch,
+                 struct sqlpack_error *err);
+
+/* Fails with ENOSPC where there is no room for 1.2 times `bytes`. */
+int scratch_need(const struct scratch *scratch, uint64_t bytes, struct sqlpack_error *err);
+void scratch_release(struct scratch *scratch);
+
+/* Removes a file, or a folder and all in it; absent is fine. 0, or -1 with errno. */
+int scratch_remove(const char *path);
+
+/* -- corpus.c, layout.c ------------------------------------------------------------------- */
+
+/* What is read: owns all that struct bench_data borrows. */
+struct corpus {
+    char *dir;  /* the tree as it is; owned */
+    char *pack; /* owned */
+    char *concat;
+    struct bench_key *keys;
+    struct buf names;
+    uint32_t *by_id;
+    struct bench_tree trees[BENCH_LAYOUTS];
+    struct bench_data data;
+};
+
+/* Reads the keys from the pack. */
+int corpus_keys(struct corpus *corpus, struct bench_corpus *counts, struct sqlpack_error *err);
+void corpus_release(struct corpus *corpus);
+
+/* Compares every key's content on both sides. *ret_differences counts, each told to the hooks. */
+int corpus_compare(const struct corpus *corpus, const struct bench_pace *pace,
+                   uint64_t *ret_differences, struct sqlpack_error *err);
+
+/* A number that changes when size, time or identity of a key's file changes. */
+int corpus_stamp(const struct corpus *corpus, uint64_t *ret_stamp, struct sqlpack_error *err);
+
+/* Paths of the tree as it is; or a copy of all keys' files in that layout, below `root`. */
+int layout_asis(struct corpus *corpus, struct sqlpack_error *err);
+int layout_copy(struct corpus *corpus, enum bench_layout layout, const char *root,
+                const struct bench_pace *pace, struct sqlpack_error *err);
+void layout_release(struct bench_tree *tree);
+
+/* Makes the folders of a path, from below its first `root_bytes` bytes on. 0, or -1 with errno. */
+int layout_parents(char *path, size_t root_bytes);
+
+/* Writes the content of all keys one after the other to corpus->concat, and sets their offsets. */
+int concat_write(struct corpus *corpus, const struct bench_pace *pace, struct sqlpack_error *err);
+
+/* Makes files of random content below `root`. */
+int synthetic_make(const struct bench_sizes *sizes, const char *root, uint64_t seed,
+                   const struct bench_pace *pace, struct sqlpack_error *err);
+
+/* What they take, roughly. */
+uint64_t synthetic_bytes(const struct bench_sizes *sizes);
+
+/* -- cache.c ------------------------------------------------------------------------------ */
+
+/* Why the data of this path cannot be made cold; NULL: it can. */
+const char *cache_refuses_cold(const char *path);
+
+/* Reads all that the series would read, so that it is in the cache. */
+int cache_fill(const struct bench_task *task, struct sqlpack_error *err);
+
+/* Takes what the task will read out of the cache. */
+int cache_evict(const struct bench_task *task, struct sqlpack_error *err);
+
+/* Fills in resident_percent, proof and is_proven for what the task will read. */
+void cache_prove(const struct bench_task *task, struct bench_run *run);
+
+/* -- child.c ------------------------------------------------------------------------------ */
+
+/* Runs a task in a process of its own; adds its latencies to *hist, where that is not NULL. */
+int child_run(const struct bench_task *task, const struct bench_pace *pace,
+              struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err);
+
+/* The timed loop of arms that read, in the child (loop.c). */
+int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
+              struct sqlpack_error *err);
+
+/* What a child counts around its timed part. */
+struct child_meter {
+    uint64_t values[16];
+};
+void child_meter_start(struct child_meter *meter);
+void child_meter_stop(const struct child_meter *meter, struct bench_run *run);
+
+/* -- measure.c, plan.c, environment.c ----------------------------------------------------- */
+
+struct measure {
+    const struct bench_data *data;
+    const struct bench_pace *pace;
+    size_t round_count;
+    double memory_bytes; /* that warm data may take; negative: unknown */
+    uint64_t seed;
+};
+
+/*
+ * Measures a case: warm-up, then all rounds, so many operations each as fit into
+ * `budget_ns`. What cannot be measured here gets its reason in `missing`, which is
+ * no failure.
+ */
+int measure_case(const struct measure *measure, struct bench_case *question, uint64_t budget_ns,
+                 struct sqlpack_error *err);
+
+/* What a stamp of the clock costs, and what the loop adds to an operation. */
+void measure_overhead(uint64_t *ret_clock_ns, uint64_t *ret_overhead_ns);
+
+/* Fills in the result's cases, without runs. */
+int plan_make(const struct bench_options *options, const struct corpus *corpus,
+              struct bench_result *result, struct sqlpack_error *err);
+
+/* Building blocks: a case; a series, labelled by its arm and layout where label is NULL; a pair. */
+struct bench_case *plan_case(struct bench_result *result, enum bench_workload workload,
+                             enum bench_state state, struct sqlpack_error *err);
+int plan_series(struct bench_case *question, const struct bench_arm *arm, enum bench_layout layout,
+                const char *label, struct sqlpack_error *err);
+/* Compares the series of these labels; nothing where one of them is missing. */
+int plan_effect(struct bench_case *question, enum bench_pair pair, const char *files,
+                const char *pack, struct sqlpack_error *err);
+
+/* The share of a case in the budget. */
+unsigned plan_weight(const struct bench_case *question);
+
+/* What is known at the start; then what changed until the end, and the gates on it. */
+struct environment_start {
+    uint64_t cpu_total, cpu_steal, pressure_us, at_ns;
+    char governor[32], throttled[32];
+};
+void environment_begin(struct environment_start *start, const char *path,
+                       struct bench_environment *ret_environment);
+void environment_end(const struct environment_start *start, struct bench_result *result);
+
+/* -- arms --------------------------------------------------------------------------------- */
+
+extern const struct bench_arm arm_file_stdio, arm_file_path, arm_file_best;
+extern const struct bench_arm arm_pack_naive, arm_pack_txn, arm_pack_rowid, arm_pack_blob,
+    arm_pack_immutable, arm_pack_mmap, arm_pack_library;
+extern const struct bench_arm arm_concat;
+
+#endif
