@@ -256,7 +256,7 @@ static void packer_init(struct packer *packer)
                     : options->level                ? options->level
                                                     : CODEC_LEVEL;
     packer->file = (struct new_file)NEW_FILE_NONE;
-    packer->next_id = 1;
+    packer->ids.next = 1;
     atomic_init(&packer->batch_names, 16);
     pthread_mutex_init(&packer->scan_mutex, NULL);
     pthread_mutex_init(&packer->order_mutex, NULL);

@@ -91,6 +91,12 @@ struct late_frame {
     size_t stat_bytes, sqlar_bytes; /* the record of sqlpack_stat, then that of sqlar */
 };
 
+/* The ids given so far: entries in the order of their names, and those that come late. */
+struct ids {
+    int64_t next; /* begins at 1 */
+    uint64_t late_folders, late_files;
+};
+
 /* Users and groups that own entries. */
 struct owner_set {
     uint32_t *ids; /* sorted */
@@ -121,7 +127,7 @@ struct packer {
     struct part *parts; /* parts that wait for a thread, oldest first */
     bool failed;
     struct sqlpack_error err;
-    int64_t next_id;
+    struct ids ids;
     int64_t loss_rows, chunk_rows;
     struct late_rows late_folders, late_files;
     struct links *links;
@@ -156,11 +162,25 @@ int pack_spool(struct packer *packer, struct batch *batch, struct item *item,
  * whether there was one. */
 bool pack_help(struct packer *packer, struct codec *codec);
 
+/* pack_rows.c: the id of the next entry; then its rows, each from record_begin to before
+ * record_end. rows_sqlar builds a link's path in `room`; it returns -1 when out of memory. */
+int64_t ids_take(struct ids *ids, const struct sqlpack_entry *entry, bool is_chunked);
+void rows_name(struct record *record, const struct sqlpack_entry *entry);
+void rows_stat(struct record *record, const struct sqlpack_entry *entry);
+int rows_sqlar(struct record *record, struct buf *room, const struct sqlpack_entry *entry,
+               bool is_chunked, uint64_t stored_bytes);
+void rows_chunk(struct record *record, int64_t id, const struct piece *piece);
+void rows_chunk_key(struct record *record, int64_t id, const struct piece *piece, int64_t rowid);
+void rows_loss(struct record *record, const struct sqlpack_problem *problem);
+
 /* pack_place.c: in turn, gives items up to `end` ids, rows and pages. */
 int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);
 
 /* pack_end.c: late rows, owners, losses and the summary of the pack. */
 int pack_end(struct packer *packer, struct sqlpack_error *err);
+
+/* Its part that depends on the tree alone: owners, and the counts of packer->result. */
+int pack_append_summary(struct packer *packer, struct sqlpack_error *err);
 
 /* Ends `record` and appends it to a table or index; pack_end uses it too. */
 int pack_append(struct packer *packer, enum table table, int64_t rowid, struct record *record,

@@ -156,7 +156,7 @@ static void hash_info(struct hash_stream *hash, const struct info *info)
         hash_stream_int(hash, info->number);
 }
 
-static int append_info(struct packer *packer, const struct info *info, struct sqlpack_error *err)
+static int append_fact(struct packer *packer, const struct info *info, struct sqlpack_error *err)
 {
     struct record *record = &packer->record;
     record_begin(record);
@@ -170,8 +170,8 @@ static int append_info(struct packer *packer, const struct info *info, struct sq
     return pack_append(packer, TABLE_INFO, 0, record, err);
 }
 
-static int append_summary(struct packer *packer, const uint8_t *owner_digest,
-                          struct hash_stream *hash, struct sqlpack_error *err)
+static int append_info(struct packer *packer, const uint8_t *owner_digest, struct hash_stream *hash,
+                       struct sqlpack_error *err)
 {
     const struct sqlpack_pack_result *result = packer->result;
     uint8_t loss_digest[SQLPACK_DIGEST_BYTES], seal[SQLPACK_DIGEST_BYTES];
@@ -200,17 +200,13 @@ static int append_summary(struct packer *packer, const uint8_t *owner_digest,
             hash_info(hash, &rows[i]);
     hash_stream_end(hash, seal);
     for (size_t i = 0; i < count; i++)
-        if (append_info(packer, &rows[i], err) < 0)
+        if (append_fact(packer, &rows[i], err) < 0)
             return -1;
     return 0;
 }
 
-int pack_end(struct packer *packer, struct sqlpack_error *err)
+int pack_append_summary(struct packer *packer, struct sqlpack_error *err)
 {
-    if (place_all_late(packer, &packer->late_folders, true, err) < 0 ||
-        place_all_late(packer, &packer->late_files, false, err) < 0)
-        return -1;
-    hash_sum_digest(&packer->root, packer->result->root_digest);
     struct hash_stream *hash = hash_stream_new();
     if (!hash)
         return fail_no_memory(err);
@@ -224,7 +220,16 @@ int pack_end(struct packer *packer, struct sqlpack_error *err)
     }
     hash_stream_end(hash, owner_digest);
     if (result == 0)
-        result = append_summary(packer, owner_digest, hash, err);
+        result = append_info(packer, owner_digest, hash, err);
     hash_stream_free(hash);
-    return result < 0 ? -1 : loader_finish(packer->loader, err);
+    return result;
+}
+
+int pack_end(struct packer *packer, struct sqlpack_error *err)
+{
+    if (place_all_late(packer, &packer->late_folders, true, err) < 0 ||
+        place_all_late(packer, &packer->late_files, false, err) < 0)
+        return -1;
+    hash_sum_digest(&packer->root, packer->result->root_digest);
+    return pack_append_summary(packer, err) < 0 ? -1 : loader_finish(packer->loader, err);
 }

@@ -26,10 +26,7 @@ static int tell(struct packer *packer, const struct kept_problem *kept, struct s
     if (kept->kind != SQLPACK_LOSS)
         return 0;
     struct record *record = &packer->record;
-    record_begin(record);
-    record_text(record, kept->name, strlen(kept->name));
-    record_text(record, kept->what, strlen(kept->what));
-    record_int(record, kept->os_errno);
+    rows_loss(record, &problem);
     hash_stream_bytes(packer->loss_hash, kept->name, strlen(kept->name));
     hash_stream_bytes(packer->loss_hash, kept->what, strlen(kept->what));
     hash_stream_int(packer->loss_hash, kept->os_errno);
@@ -95,24 +92,6 @@ static void count_entry(struct sqlpack_pack_result *result, const struct item *i
     }
 }
 
-/* Whether a plain extractor, run by the owner, could not fill the folder once its mode is set. */
-static bool is_closed_folder(const struct sqlpack_entry *entry)
-{
-    return S_ISDIR(entry->mode) && (entry->mode & 0300) != 0300 && entry->name[0];
-}
-
-static int64_t take_id(struct packer *packer, const struct item *item)
-{
-    const struct sqlpack_entry *entry = &item->entry;
-    if (!entry->name[0])
-        return 0;
-    if (item->is_chunked && !entry->link)
-        return ID_LATE_FILE + (int64_t)packer->late_files.count++;
-    if (is_closed_folder(entry)) /* from the top down: those within come before those around */
-        return ID_LATE_FILE - 1 - (int64_t)packer->late_folders.count++;
-    return packer->next_id++;
-}
-
 /* Makes a further name of a file a hard link, and remembers a first one. */
 static int resolve_link(struct packer *packer, struct item *item, struct sqlpack_error *err)
 {
@@ -126,7 +105,7 @@ static int resolve_link(struct packer *packer, struct item *item, struct sqlpack
         entry->has_digest = group->has_digest;
         memcpy(entry->digest, group->digest, sizeof(group->digest));
     }
-    entry->id = take_id(packer, item);
+    entry->id = ids_take(&packer->ids, entry, item->is_chunked);
     if (!has_names || group)
         return 0;
     struct link_group first = {.id = entry->id,
@@ -139,87 +118,6 @@ static int resolve_link(struct packer *packer, struct item *item, struct sqlpack
 
 /* -- rows -- */
 
-static void make_stat(struct record *record, const struct sqlpack_entry *entry)
-{
-    record_begin(record);
-    record_null(record); /* the id is the row's key */
-    record_int(record, entry->mode);
-    record_int(record, entry->mtime);
-    record_int(record, entry->mtime_ns);
-    record_int(record, (int64_t)entry->sz);
-    record_int(record, entry->uid);
-    record_int(record, entry->gid);
-    if (entry->ctime_ns == SQLPACK_NO_TIME)
-        record_null(record);
-    else
-        record_int(record, entry->ctime_ns);
-    if (entry->rdev)
-        record_int(record, (int64_t)entry->rdev);
-    else
-        record_null(record);
-    if (entry->link)
-        record_int(record, entry->link);
-    else
-        record_null(record);
-    if (entry->xattr)
-        record_blob(record, entry->xattr, entry->xattr_bytes);
-    else
-        record_null(record);
-    if (entry->has_digest)
-        record_blob(record, entry->digest, sizeof(entry->digest));
-    else
-        record_null(record);
-    record_int8(record, hash_seal(entry));
-}
-
-/* The path from the folder of `name` to `target`, both under the root: "../" as often as it takes.
- */
-static int relative_path(struct buf *path, const char *name, const char *target)
-{
-    size_t common = 0;
-    for (size_t i = 0; name[i] && name[i] == target[i]; i++)
-        if (name[i] == '/')
-            common = i + 1;
-    path->size = 0;
-    for (const char *at = name + common; *at; at++)
-        if (*at == '/' && buf_append_text(path, "../") < 0)
-            return -1;
-    return buf_append_text(path, target + common);
-}
-
-/* A row of sqlar as other programs read it, without the bytes of a file. */
-static int make_sqlar(struct packer *packer, const struct item *item)
-{
-    struct record *record = &packer->record;
-    const struct sqlpack_entry *entry = &item->entry;
-    record_begin(record);
-    record_null(record);
-    record_text(record, entry->name, strlen(entry->name));
-    if (entry->link || S_ISLNK(entry->mode)) {
-        const char *target = entry->target;
-        size_t size = entry->sz;
-        if (entry->link) {
-            if (relative_path(&packer->room, entry->name, entry->target) < 0)
-                return -1;
-            target = packer->room.data;
-            size = packer->room.size;
-        }
-        record_int(record, entry->link ? S_IFLNK | 0777 : entry->mode);
-        record_int(record, -1);
-        record_int(record, (int64_t)size);
-        record_text(record, target, size);
-        return 0;
-    }
-    record_int(record, entry->mode);
-    record_int(record, entry->mtime);
-    record_int(record, (int64_t)entry->sz);
-    if (S_ISDIR(entry->mode) || item->is_chunked)
-        record_null(record);
-    else
-        record_blob_tail(record, S_ISREG(entry->mode) ? item->stored_bytes : 0);
-    return 0;
-}
-
 /* Puts both rows aside until those of all other entries are written. */
 static int append_late(struct packer *packer, struct late_rows *late, const struct item *item,
                        struct sqlpack_error *err)
@@ -228,11 +126,13 @@ static int append_late(struct packer *packer, struct late_rows *late, const stru
     struct late_frame frame = {.id = item->entry.id};
     if (buf_append(&rows, &frame, sizeof(frame)) < 0)
         return fail_no_memory(err);
-    make_stat(&packer->record, &item->entry);
+    rows_stat(&packer->record, &item->entry);
     if (record_end(&packer->record, &rows) < 0)
         return fail_no_memory(err);
     frame.stat_bytes = rows.size - sizeof(frame);
-    if (make_sqlar(packer, item) < 0 || record_end(&packer->record, &rows) < 0)
+    if (rows_sqlar(&packer->record, &packer->room, &item->entry, item->is_chunked,
+                   item->stored_bytes) < 0 ||
+        record_end(&packer->record, &rows) < 0)
         return fail_no_memory(err);
     frame.sqlar_bytes = rows.size - sizeof(frame) - frame.stat_bytes;
     memcpy(rows.data, &frame, sizeof(frame));
@@ -240,6 +140,7 @@ static int append_late(struct packer *packer, struct late_rows *late, const stru
         return fail_no_memory(err);
     if (spool_append(&late->spool, rows.data, rows.size) < 0)
         return fail_errno(err, "cannot write beside '%s'", show(packer->path).text);
+    late->count++;
     return 0;
 }
 
@@ -250,11 +151,7 @@ static int append_pieces(struct packer *packer, const struct batch *batch, const
     for (size_t i = 0; i < item->piece_count; i++) {
         const struct piece *piece = &batch->pieces[item->piece_first + i];
         int64_t rowid = ++packer->chunk_rows;
-        record_begin(record);
-        record_int(record, item->entry.id);
-        record_int(record, (int64_t)piece->offset);
-        record_int(record, (int64_t)piece->len);
-        record_blob_tail(record, piece->stored_bytes);
+        rows_chunk(record, item->entry.id, piece);
         packer->room.size = 0;
         if (record_end(record, &packer->room) < 0)
             return fail_no_memory(err);
@@ -265,10 +162,7 @@ static int append_pieces(struct packer *packer, const struct batch *batch, const
                                         .spool_at = piece->spool_at};
         if (loader_append(packer->loader, TABLE_CHUNK, rowid, &payload, err) < 0)
             return -1;
-        record_begin(record);
-        record_int(record, item->entry.id);
-        record_int(record, (int64_t)piece->offset);
-        record_int(record, rowid);
+        rows_chunk_key(record, item->entry.id, piece, rowid);
         if (pack_append(packer, TABLE_CHUNK_KEY, 0, record, err) < 0)
             return -1;
     }
@@ -280,7 +174,9 @@ static int make_head(struct packer *packer, struct batch *batch, const struct it
 {
     size_t count = batch->rows.row_count, head_at = batch->heads.size;
     const char *data = batch->heads.data;
-    if (make_sqlar(packer, item) < 0 || record_end(&packer->record, &batch->heads) < 0)
+    if (rows_sqlar(&packer->record, &packer->room, &item->entry, item->is_chunked,
+                   item->stored_bytes) < 0 ||
+        record_end(&packer->record, &batch->heads) < 0)
         return -1;
     struct loader_row *rows = batch->rows.rows;
     batch->head_at[count] = head_at;
@@ -315,9 +211,7 @@ static int place_rows(struct packer *packer, struct batch *batch, const struct i
     struct record *record = &packer->record;
     bool is_late = entry->id >= ID_LATE_FOLDER;
     if (entry->name[0]) {
-        record_begin(record);
-        record_text(record, entry->name, strlen(entry->name));
-        record_int(record, entry->id);
+        rows_name(record, entry);
         if (pack_append(packer, TABLE_SQLAR_NAME, 0, record, err) < 0)
             return -1;
     }
@@ -327,7 +221,7 @@ static int place_rows(struct packer *packer, struct batch *batch, const struct i
             return -1;
         return item->is_chunked ? append_pieces(packer, batch, item, err) : 0;
     }
-    make_stat(record, entry);
+    rows_stat(record, entry);
     if (pack_append(packer, TABLE_STAT, entry->id, record, err) < 0)
         return -1;
     return entry->name[0] ? place_sqlar(packer, batch, item, err) : 0;
