@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/bench.h"
 #include "util/auto.h"
 
 static int compare(const void *left, const void *right)
@@ -96,21 +97,6 @@ struct stats_interval stats_median_interval(const double *values, size_t count, 
 
 /* -- bootstrap ------------------------------------------------------------------------------ */
 
-/* SplitMix64 (Steele, Lea and Flood 2014). */
-static uint64_t draw(uint64_t *state)
-{
-    uint64_t z = *state += 0x9e3779b97f4a7c15;
-    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9;
-    z = (z ^ z >> 27) * 0x94d049bb133111eb;
-    return z ^ z >> 31;
-}
-
-/* A number below `end`; the product spreads 32 random bits over it. */
-static size_t draw_below(uint64_t *state, size_t end)
-{
-    return (size_t)((draw(state) >> 32) * end >> 32);
-}
-
 double stats_geometric_mean(const double *values, size_t count)
 {
     double sum = 0;
@@ -133,10 +119,12 @@ struct stats_interval stats_bootstrap(const double *values, size_t count, unsign
     }
     if (count < 2)
         return interval;
+    struct bench_random random;
+    bench_random_seed(&random, seed);
     for (unsigned i = 0; i < resamples; i++) {
         double sum = 0;
         for (size_t j = 0; j < count; j++)
-            sum += logs[draw_below(&seed, count)];
+            sum += logs[bench_random_below(&random, count)];
         means[i] = sum / (double)count;
     }
     qsort(means, resamples, sizeof(*means), compare);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* Draws one line a criterion and the advice from the verdicts of the cases. */
+#include <math.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "bench/judge.h"
+
+#define SPACE_PERCENT 10.0 /* of the tree's blocks, that a move must free */
+#define INODE_PERCENT 50.0 /* of all inodes, that the tree takes, do as well */
+#define LEAD_MAX      1.25 /* by which files may be faster in a row, still to migrate */
+#define LOST_ROWS     2    /* in which files are faster, to stay */
+
+/* -- texts of one case ---------------------------------------------------------------------- */
+
+/* Appends to a text of fixed size; what does not fit is cut. */
+__attribute__((format(printf, 3, 4))) static void append(char *text, size_t size,
+                                                         const char *format, ...)
+{
+    size_t used = strlen(text);
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text + used, size - used, format, args);
+    va_end(args);
+}
+
+/* The effect of a pair that has a verdict, or NULL. */
+static const struct bench_effect *find_pair(const struct bench_case *question, enum bench_pair pair)
+{
+    for (size_t i = 0; i < question->effect_count; i++)
+        if (question->effects[i].pair == pair && question->effects[i].verdict != BENCH_NO_VERDICT)
+            return &question->effects[i];
+    return NULL;
+}
+
+static struct bench_words case_words(const struct bench_case *question)
+{
+    const struct bench_effect *drop_in = find_pair(question, BENCH_DROP_IN);
+    const struct bench_effect *best = find_pair(question, BENCH_BEST);
+    struct bench_words words = {.text = "no verdict"};
+    if (!drop_in || !best)
+        return drop_in || best ? bench_effect_words(question, drop_in ? drop_in : best) : words;
+    if (drop_in->verdict != best->verdict) {
+        snprintf(words.text, sizeof(words.text), "drop-in ");
+        append(words.text, sizeof(words.text), "%s", bench_effect_words(question, drop_in).text);
+        append(words.text, sizeof(words.text), ", best %s",
+               bench_effect_words(question, best).text);
+    } else if (drop_in->verdict == BENCH_PACK_FASTER || drop_in->verdict == BENCH_FILES_FASTER) {
+        snprintf(words.text, sizeof(words.text), "%s x%.2f to x%.2f",
+                 bench_verdict_name(drop_in->verdict), fmin(bench_lead(drop_in), bench_lead(best)),
+                 fmax(bench_lead(drop_in), bench_lead(best)));
+    } else {
+        return bench_effect_words(question, drop_in);
+    }
+    return words;
+}
+
+/* By how much files are faster in a case, in the worse of its pairs; 0: they are not. */
+static double files_lead(const struct bench_case *question)
+{
+    double lead = 0;
+    for (size_t i = 0; question->verdict == BENCH_FILES_FASTER && i < question->effect_count; i++) {
+        const struct bench_effect *effect = &question->effects[i];
+        if (effect->pair == BENCH_DROP_IN || effect->pair == BENCH_BEST)
+            lead = fmax(lead, effect->verdict == BENCH_FILES_FASTER ? bench_lead(effect) : 0);
+    }
+    return lead;
+}
+
+static bool is_cold(const struct bench_case *question)
+{
+    return question->state == BENCH_COLD || question->state == BENCH_FULL_COLD;
+}
+
+/* -- lines ---------------------------------------------------------------------------------- */
+
+static enum bench_verdict both(enum bench_verdict a, enum bench_verdict b)
+{
+    if (a == BENCH_NO_VERDICT || a == b)
+        return b;
+    if (b == BENCH_NO_VERDICT)
+        return a;
+    return a == BENCH_INCONCLUSIVE || b == BENCH_INCONCLUSIVE ? BENCH_INCONCLUSIVE : BENCH_DEPENDS;
+}
+
+/* Adds what a case says to a line; `label` tells it from the line's other cases. */
+static void add_case(struct bench_line *line, const struct bench_case *question, const char *label)
+{
+    if (question->missing[0])
+        return;
+    append(line->text, sizeof(line->text), "%s%s%s%s", line->text[0] ? "; " : "", label,
+           label[0] ? ": " : "", case_words(question).text);
+    line->verdict = both(line->verdict, question->verdict);
+    line->is_known = line->is_known || question->verdict != BENCH_NO_VERDICT;
+}
+
+static bool is_random_read(const struct bench_case *question, enum bench_workload workload)
+{
+    return question->workload == workload && question->threads <= 1 && !question->missing[0];
+}
+
+/* The user's own order of reads counts, where there is one; else the random one. */
+static void judge_random_reads(struct bench_result *result, bool cold, struct bench_line *line)
+{
+    static const enum bench_workload workloads[] = {BENCH_READ_REPLAY, BENCH_READ_RANDOM};
+    for (size_t i = 0; i < 2 && !line->text[0]; i++)
+        for (size_t j = 0; j < result->case_count && !line->text[0]; j++) {
+            const struct bench_case *question = &result->cases[j];
+            if (is_random_read(question, workloads[i]) && is_cold(question) == cold)
+                add_case(line, question, workloads[i] == BENCH_READ_REPLAY ? "replayed" : "");
+        }
+}
+
+static void judge_full_reads(struct bench_result *result, struct bench_line *line)
+{
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        bool counts =
+            result->use == BENCH_USE_MIXED || is_cold(question) == (result->use == BENCH_USE_COLD);
+        if (question->workload == BENCH_READ_ALL && counts)
+            add_case(line, question, bench_state_name(question->state));
+    }
+}
+
+static void judge_metadata(struct bench_result *result, struct bench_line *line)
+{
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        if (question->workload >= BENCH_FILTER_SIZE && question->workload <= BENCH_LIST &&
+            !is_cold(question))
+            add_case(line, question, bench_workload_name(question->workload));
+    }
+}
+
+static void judge_writes(struct bench_result *result, struct bench_line *line)
+{
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        char label[96];
+        if (question->workload < BENCH_WRITE_CREATE || question->workload > BENCH_WRITE_DELETE)
+            continue;
+        snprintf(label, sizeof(label), "%s (%s)", bench_workload_name(question->workload),
+                 bench_durability_name(question->durability));
+        add_case(line, question, label);
+    }
+}
+
+static void judge_threads(struct bench_result *result, struct bench_line *line)
+{
+    for (size_t i = 0; i < result->case_count; i++) {
+        char label[32];
+        snprintf(label, sizeof(label), "%u threads", result->cases[i].threads);
+        if (result->cases[i].threads > 1)
+            add_case(line, &result->cases[i], label);
+    }
+}
+
+/* -- space ---------------------------------------------------------------------------------- */
+
+void bench_space(const struct bench_corpus *corpus, struct bench_freed *ret_freed)
+{
+    double tree = (double)corpus->tree_allocated_bytes;
+    ret_freed->high_bytes = tree - (double)corpus->pack_allocated_bytes;
+    ret_freed->low_bytes = ret_freed->high_bytes - (double)corpus->folder_allocated_bytes;
+    ret_freed->low_percent = tree > 0 ? 100 * ret_freed->low_bytes / tree : 0;
+    ret_freed->high_percent = tree > 0 ? 100 * ret_freed->high_bytes / tree : 0;
+}
+
+static void judge_space(const struct bench_corpus *corpus, struct bench_line *line)
+{
+    struct bench_freed freed;
+    if (corpus->tree_allocated_bytes == 0 || corpus->pack_allocated_bytes == 0)
+        return;
+    bench_space(corpus, &freed);
+    line->is_known = true;
+    snprintf(line->text, sizeof(line->text),
+             "%s %.1f to %.1f MiB of %.1f MiB (%.1f to %.1f %%); frees %llu inodes",
+             freed.high_bytes >= 0 ? "frees" : "takes more:", freed.low_bytes / 1048576,
+             freed.high_bytes / 1048576, (double)corpus->tree_allocated_bytes / 1048576,
+             freed.low_percent, freed.high_percent, (unsigned long long)corpus->tree_inode_count);
+}
+
+/* -- advice --------------------------------------------------------------------------------- */
+
+static const enum bench_criterion read_rows[] = {BENCH_ON_READ_WARM, BENCH_ON_READ_COLD,
+                                                 BENCH_ON_READ_ALL};
+#define READ_ROWS (sizeof(read_rows) / sizeof(*read_rows))
+
+/* Whether a row decides, for the way of reading that the user declared. */
+static bool decides(const struct bench_result *result, enum bench_criterion row)
+{
+    return !(row == BENCH_ON_READ_WARM && result->use == BENCH_USE_COLD) &&
+           !(row == BENCH_ON_READ_COLD && result->use == BENCH_USE_WARM);
+}
+
+/* By how much files are faster in the worst case of a row. */
+static double row_lead(const struct bench_result *result, enum bench_criterion row)
+{
+    double lead = 0;
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        bool cold = is_cold(question);
+        bool fits =
+            row == BENCH_ON_READ_ALL
+                ? question->workload == BENCH_READ_ALL &&
+                      (result->use == BENCH_USE_MIXED || cold == (result->use == BENCH_USE_COLD))
+                : question->threads <= 1 && cold == (row == BENCH_ON_READ_COLD) &&
+                      (question->workload == BENCH_READ_RANDOM ||
+                       question->workload == BENCH_READ_REPLAY);
+        if (fits)
+            lead = fmax(lead, files_lead(question));
+    }
+    return lead;
+}
+
+/* What the rows of reads say together. */
+struct rows {
+    size_t lost;    /* files are faster */
+    size_t barred;  /* and by more than LEAD_MAX, in one case of the row */
+    size_t missing; /* decide, and have no verdict */
+};
+
+static struct rows count_rows(const struct bench_result *result)
+{
+    struct rows rows = {0};
+    for (size_t i = 0; i < READ_ROWS; i++) {
+        const struct bench_line *line = &result->lines[read_rows[i]];
+        if (!decides(result, read_rows[i]))
+            continue;
+        rows.missing += line->verdict == BENCH_NO_VERDICT;
+        rows.lost += line->verdict == BENCH_FILES_FASTER;
+        rows.barred += row_lead(result, read_rows[i]) > LEAD_MAX;
+    }
+    return rows;
+}
+
+static void add_reason(struct bench_result *result, enum bench_criterion row)
+{
+    const struct bench_line *line = &result->lines[row];
+    append(result->reason, sizeof(result->reason), "%s%s: %s", result->reason[0] ? "; " : "",
+           bench_criterion_name(row), line->is_known ? line->text : "not measured");
+}
+
+/* The rows that decided: space, and the reads that went one way or the other. */
+static void give_reasons(struct bench_result *result)
+{
+    result->reason[0] = '\0';
+    add_reason(result, BENCH_ON_SPACE);
+    for (size_t i = 0; i < READ_ROWS; i++)
+        if (decides(result, read_rows[i]))
+            add_reason(result, read_rows[i]);
+}
+
+static enum bench_advice advise(const struct bench_result *result)
+{
+    struct bench_freed freed;
+    struct rows rows = count_rows(result);
+    bench_space(&result->corpus, &freed);
+    bool is_smaller =
+        freed.low_percent >= SPACE_PERCENT || result->corpus.inode_percent > INODE_PERCENT;
+    if (is_smaller && rows.barred == 0 && rows.missing == 0)
+        return BENCH_MIGRATE;
+    if (rows.lost >= LOST_ROWS && freed.high_percent < SPACE_PERCENT)
+        return BENCH_STAY;
+    return BENCH_TRADE_OFF;
+}
+
+/* Returns whether a gate failed; its words are then the reason. */
+static bool is_withheld(struct bench_result *result)
+{
+    result->reason[0] = '\0';
+    for (size_t i = 0; i < BENCH_GATES; i++)
+        if (result->gates[i].outcome == BENCH_FAILED)
+            append(result->reason, sizeof(result->reason), "%s%s: %s",
+                   result->reason[0] ? "; " : "", bench_gate_name((enum bench_gate_id)i),
+                   result->gates[i].detail);
+    return result->reason[0];
+}
+
+void judge_lines(struct bench_result *result)
+{
+    memset(result->lines, 0, sizeof(result->lines));
+    judge_space(&result->corpus, &result->lines[BENCH_ON_SPACE]);
+    judge_random_reads(result, false, &result->lines[BENCH_ON_READ_WARM]);
+    judge_random_reads(result, true, &result->lines[BENCH_ON_READ_COLD]);
+    judge_full_reads(result, &result->lines[BENCH_ON_READ_ALL]);
+    judge_metadata(result, &result->lines[BENCH_ON_METADATA]);
+    judge_writes(result, &result->lines[BENCH_ON_WRITE]);
+    judge_threads(result, &result->lines[BENCH_ON_THREADS]);
+    bool has_reads = false;
+    for (size_t i = 0; i < READ_ROWS; i++)
+        has_reads = has_reads || result->lines[read_rows[i]].is_known;
+    if (is_withheld(result)) {
+        result->advice = BENCH_WITHHELD;
+    } else if (!has_reads) {
+        result->advice = BENCH_NO_ADVICE;
+    } else {
+        result->advice = advise(result);
+        give_reasons(result);
+    }
+}
+
+int bench_judge(struct bench_result *result, struct sqlpack_error *err)
+{
+    (void)err;
+    for (size_t i = 0; i < result->case_count; i++) {
+        struct bench_case *question = &result->cases[i];
+        for (size_t j = 0; j < question->series_count; j++)
+            summarize(question, &question->series[j]);
+        for (size_t j = 0; j < question->effect_count; j++)
+            compare_series(question, result->seed, &question->effects[j]);
+        question->verdict = case_verdict(question);
+    }
+    judge_gates(result);
+    judge_lines(result);
+    return 0;
+}
