@@ -415,7 +415,9 @@ unsigned page_varint_bytes(uint64_t value);
 unsigned char *page_put_varint(unsigned char *at, uint64_t value); /* returns the byte behind it */
 unsigned char *page_put_u32(unsigned char *at, uint32_t value);    /* big-endian */
 
-/* How many of a payload's bytes stand in the cell itself; the rest goes to overflow pages. */
+/* How many of a payload's bytes stand in the cell itself: all, up to page_most_local; else the rest
+ * goes to overflow pages. */
+uint32_t page_most_local(uint32_t page_bytes, bool is_index);
 uint32_t page_local_bytes(uint32_t page_bytes, bool is_index, uint64_t payload_bytes);
 uint32_t page_overflow_count(uint32_t page_bytes, uint64_t payload_bytes, uint32_t local_bytes);
 
@@ -501,6 +503,10 @@ int tree_append(struct tree *tree, int64_t rowid, const struct payload *payload,
 /* For a table whose leaves the caller writes: adds the next leaf, whose last row is rowid. */
 int tree_add_leaf(struct tree *tree, uint32_t number, int64_t rowid, struct sqlpack_error *err);
 
+/* For an index whose pages are only counted, and its leaves by the caller: one more is full, and
+ * the entry behind it, a cell of so many bytes, goes up. The last leaf is tree_finish's. */
+int tree_count_index_leaf(struct tree *tree, uint32_t cell_bytes, struct sqlpack_error *err);
+
 /* Writes what is left and puts the top of the tree into its root page. */
 int tree_finish(struct tree *tree, struct sqlpack_error *err);
 
@@ -559,6 +565,31 @@ int loader_append(struct loader *loader, enum table table, int64_t rowid,
 /* Finishes all trees and writes the header. Returns 0 or -1; then the file is a database. */
 int loader_finish(struct loader *loader, struct sqlpack_error *err);
 uint64_t loader_page_count(const struct loader *loader);
+
+/* What forecast.c counts with; both belong to the loader. */
+struct tree *loader_tree(const struct loader *loader, enum table table);
+struct page_file *loader_file(struct loader *loader);
+
+/* -- forecast.c: how many pages a pack takes, for every page size at once ---------------------- */
+
+struct forecast;
+int forecast_open(struct forecast **ret_forecast, struct sqlpack_error *err);
+void forecast_close(struct forecast *forecast); /* NULL is fine */
+
+/*
+ * Counts a row by the size of its record, in the order in which it would be
+ * appended: of TABLE_SQLAR, TABLE_STAT, or TABLE_SQLAR_NAME, whose rows have no
+ * rowid. Where ret_chains is not NULL, it gets the overflow pages of this row.
+ */
+int forecast_row(struct forecast *forecast, enum table table, int64_t rowid, uint64_t payload_bytes,
+                 uint32_t ret_chains[SQLPACK_PAGE_SIZES], struct sqlpack_error *err);
+
+/* The loader of the i-th page size, to append rows of the other tables to. */
+struct loader *forecast_loader(const struct forecast *forecast, size_t i);
+
+/* Ends it. ret_pages gets all pages of the pack, by page size from 512 up. */
+int forecast_finish(struct forecast *forecast, uint64_t ret_pages[SQLPACK_PAGE_SIZES],
+                    struct sqlpack_error *err);
 
 /* -- links.c: which names are one file --------------------------------------------------------- */
 

@@ -140,6 +140,16 @@ int loader_append(struct loader *loader, enum table table, int64_t rowid,
     return tree_append(loader->trees[table], rowid, payload, err);
 }
 
+struct tree *loader_tree(const struct loader *loader, enum table table)
+{
+    return loader->trees[table];
+}
+
+struct page_file *loader_file(struct loader *loader)
+{
+    return &loader->file;
+}
+
 uint64_t loader_page_count(const struct loader *loader)
 {
     return loader->file.next - 1;

@@ -44,9 +44,14 @@ unsigned char *page_put_u32(unsigned char *at, uint32_t value)
 }
 
 /* fileformat2.html, section 1.6, with U the page size, P the payload, and nothing reserved. */
+uint32_t page_most_local(uint32_t page_bytes, bool is_index)
+{
+    return is_index ? (page_bytes - 12) * 64 / 255 - 23 : page_bytes - 35;
+}
+
 uint32_t page_local_bytes(uint32_t page_bytes, bool is_index, uint64_t payload_bytes)
 {
-    uint32_t most = is_index ? (page_bytes - 12) * 64 / 255 - 23 : page_bytes - 35;
+    uint32_t most = page_most_local(page_bytes, is_index);
     if (payload_bytes <= most)
         return (uint32_t)payload_bytes;
     uint32_t least = (page_bytes - 12) * 32 / 255 - 23;

@@ -311,6 +311,11 @@ static int index_add(struct tree *tree, int depth, uint32_t child, const unsigne
     return 0;
 }
 
+int tree_count_index_leaf(struct tree *tree, uint32_t cell_bytes, struct sqlpack_error *err)
+{
+    return index_add(tree, 1, page_file_take(tree->file), NULL, cell_bytes, err);
+}
+
 /*
  * The last entry of all waits, and nothing came behind it that could fill a page
  * of its own: it takes the place of the page's last entry, which goes up instead.
