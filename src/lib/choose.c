@@ -147,41 +147,30 @@ static void sample_folder(struct tree_sample *sample, int fd, const struct listi
 
 /* -- laying it out -- */
 
-/* Appends the rows of one entry to a loader that only counts. */
-static int count_entry(struct loader *loader, struct loader_batch *batch,
-                       const struct sampled *entry, int64_t id, struct sqlpack_error *err)
+/* Counts the rows of one entry. */
+static int count_entry(struct forecast *forecast, const struct sampled *entry, int64_t id,
+                       struct sqlpack_error *err)
 {
     /* a row of sqlpack_stat and the fixed part of the others, as they usually are */
-    const struct payload stat = {.head_bytes = 62};
-    const struct payload index = {.head_bytes = entry->name_bytes + 7};
-    batch->rows[0] = (struct loader_row){
-        .id = id,
-        .payload = {.head_bytes = entry->name_bytes + 18, .tail_bytes = entry->stored_bytes}};
-    batch->row_count = 1;
-    if (loader_append(loader, TABLE_SQLAR_NAME, 0, &index, err) < 0 ||
-        loader_append(loader, TABLE_STAT, id, &stat, err) < 0 ||
-        loader_place_begin(loader, batch, err) < 0 || loader_place(loader, batch, 0, err) < 0)
+    const uint64_t stat_bytes = 62, name_bytes = entry->name_bytes + 7,
+                   sqlar_bytes = entry->name_bytes + 18 + entry->stored_bytes;
+    if (forecast_row(forecast, TABLE_SQLAR_NAME, 0, name_bytes, NULL, err) < 0 ||
+        forecast_row(forecast, TABLE_STAT, id, stat_bytes, NULL, err) < 0)
         return -1;
-    return loader_place_end(loader, batch, err);
+    return forecast_row(forecast, TABLE_SQLAR, id, sqlar_bytes, NULL, err);
 }
 
 /* How many pages `count` entries take, beginning again with the first as often as needed. */
-static int count_pages(const struct tree_sample *sample, uint32_t page_bytes, size_t count,
-                       uint64_t *ret_pages, struct sqlpack_error *err)
+static int count_pages(const struct tree_sample *sample, size_t count,
+                       uint64_t ret_pages[SQLPACK_PAGE_SIZES], struct sqlpack_error *err)
 {
-    struct loader *loader = NULL;
-    struct loader_row row;
-    struct loader_batch batch = {.rows = &row};
-    int result = loader_open(-1, sample->packer->path, page_bytes, &loader, err);
+    struct forecast *forecast = NULL;
+    int result = forecast_open(&forecast, err);
     for (size_t i = 0; i < count && result == 0; i++)
-        result =
-            count_entry(loader, &batch, &sample->entries[i % sample->count], (int64_t)i + 1, err);
+        result = count_entry(forecast, &sample->entries[i % sample->count], (int64_t)i + 1, err);
     if (result == 0)
-        result = loader_finish(loader, err);
-    if (result == 0)
-        *ret_pages = loader_page_count(loader);
-    loader_batch_release(&batch);
-    loader_close(loader);
+        result = forecast_finish(forecast, ret_pages, err);
+    forecast_close(forecast);
     return result;
 }
 
@@ -189,44 +178,43 @@ static int count_pages(const struct tree_sample *sample, uint32_t page_bytes, si
  * What an entry takes: of a whole tree by dividing the pack; of a part of one by
  * laying the part out many times, so that what every pack has does not count.
  */
-static int measure(const struct tree_sample *sample, struct sqlpack_page_choice *choice,
+static int measure(const struct tree_sample *sample, struct sqlpack_page_choice *choices,
                    struct sqlpack_error *err)
 {
-    uint32_t page_bytes = choice->page_bytes;
     size_t rounds = sample->is_part ? (ROWS_MIN + sample->count - 1) / sample->count : 1;
-    uint64_t pages = 0, empty_pages = 0;
-    if (count_pages(sample, page_bytes, rounds * sample->count, &pages, err) < 0 ||
-        (sample->is_part && count_pages(sample, page_bytes, 0, &empty_pages, err) < 0))
+    uint64_t pages[SQLPACK_PAGE_SIZES] = {0}, empty_pages[SQLPACK_PAGE_SIZES] = {0};
+    if (count_pages(sample, rounds * sample->count, pages, err) < 0 ||
+        (sample->is_part && count_pages(sample, 0, empty_pages, err) < 0))
         return -1;
-    choice->entry_bytes =
-        (double)((pages - empty_pages) * page_bytes) / (double)(rounds * sample->count);
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
+        choices[i].entry_bytes = (double)((pages[i] - empty_pages[i]) * choices[i].page_bytes) /
+                                 (double)(rounds * sample->count);
     return 0;
 }
 
-static int judge(const struct tree_sample *sample, struct sqlpack_page_choice *choice,
-                 struct sqlpack_error *err)
+void choose_model_read(struct sqlpack_page_choice *choice, double read_pages, double stored_bytes)
+{
+    choice->read_pages = read_pages;
+    choice->read_us = READ_US + PAGE_US * read_pages + KB_US * stored_bytes / 1024;
+}
+
+/* How long it takes to read one of the sample's files. */
+static void model_reads(const struct tree_sample *sample, struct sqlpack_page_choice *choice)
 {
     uint32_t page_bytes = choice->page_bytes;
-    if (measure(sample, choice, err) < 0)
-        return -1;
-    size_t files = 0;
+    double files = 0, pages = 0, stored = 0;
     for (size_t i = 0; i < sample->count; i++) {
         const struct sampled *entry = &sample->entries[i];
         uint64_t payload = entry->name_bytes + 18 + entry->stored_bytes;
         uint32_t local = page_local_bytes(page_bytes, false, payload);
-        double read_pages = 1 + page_overflow_count(page_bytes, payload, local);
         if (!entry->is_file)
             continue;
         files++;
-        choice->read_pages += read_pages;
-        choice->read_us +=
-            READ_US + PAGE_US * read_pages + KB_US * (double)entry->stored_bytes / 1024;
+        pages += 1 + page_overflow_count(page_bytes, payload, local);
+        stored += (double)entry->stored_bytes;
     }
-    if (files) {
-        choice->read_pages /= (double)files;
-        choice->read_us /= (double)files;
-    }
-    return 0;
+    if (files > 0)
+        choose_model_read(choice, pages / files, stored / files);
 }
 
 /* -- the rule -- */
@@ -273,6 +261,11 @@ static const struct sqlpack_page_choice *choose_auto(const struct sqlpack_page_c
     return best ? best : fastest;
 }
 
+uint32_t choose_best(const struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES], bool smallest)
+{
+    return (smallest ? choose_min(choices) : choose_auto(choices))->page_bytes;
+}
+
 static int sample_init(struct tree_sample *sample, const struct packer *packer,
                        struct sqlpack_error *err)
 {
@@ -292,11 +285,12 @@ static void sample_release(struct tree_sample *sample)
 static int judge_all(const struct tree_sample *sample, struct sqlpack_pack_result *result,
                      struct sqlpack_error *err)
 {
-    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
         result->choices[i].page_bytes = (uint32_t)512 << i;
-        if (judge(sample, &result->choices[i], err) < 0)
-            return -1;
-    }
+    if (measure(sample, result->choices, err) < 0)
+        return -1;
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
+        model_reads(sample, &result->choices[i]);
     result->sample_count = sample->count;
     return 0;
 }
@@ -316,9 +310,7 @@ int choose_page_size(struct packer *packer, struct sqlpack_error *err)
     if (code == 0 && sample.count > 0)
         code = judge_all(&sample, result, err);
     if (code == 0 && sample.count > 0)
-        result->page_bytes =
-            (wish == SQLPACK_PAGE_MIN ? choose_min(result->choices) : choose_auto(result->choices))
-                ->page_bytes;
+        result->page_bytes = choose_best(result->choices, wish == SQLPACK_PAGE_MIN);
     else if (code == 0)
         result->page_bytes = wish == SQLPACK_PAGE_MIN ? 512 : 4096;
     sample_release(&sample);

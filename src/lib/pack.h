@@ -141,6 +141,12 @@ struct packer {
 /* choose.c: sets result->page_bytes; where it chooses, choices and sample_count too. */
 int choose_page_size(struct packer *packer, struct sqlpack_error *err);
 
+/* The rule: of the smallest packs that are read fast, or the smallest of all. */
+uint32_t choose_best(const struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES], bool smallest);
+
+/* Fills what a read takes, from the mean of pages in a file's chain and of its stored bytes. */
+void choose_model_read(struct sqlpack_page_choice *choice, double read_pages, double stored_bytes);
+
 /* pack_read.c: the batch's own part. Returns 1 with names, 0 at the end of the tree, -1. */
 int pack_take(struct packer *packer, struct batch *batch, struct sqlpack_error *err);
 /* Reads and compresses the next items, as far as memory allows; batch->done to *ret_end. */
