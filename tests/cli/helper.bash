@@ -94,10 +94,16 @@ flip_byte() {
         seek $f, $ARGV[1], 0; print $f ~$b; close $f or die' -- "$1" "$2"
 }
 
-# as_nobody COMMAND...: without privilege; skips the test where that is not possible.
+# as_nobody COMMAND...: without privilege. The programs are copied, since they may lie below a folder
+# that is root's alone, as bats' own is.
 as_nobody() {
     [ "$(id -u)" = 0 ] || { "$@" && return; }
-    setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
+    local public=$BATS_TEST_TMPDIR/public
+    chmod 711 -- "$BATS_RUN_TMPDIR"
+    mkdir -p -- "$public/unit"
+    cp -n -- "$BUILD/sqlpack" "$public"
+    cp -n -- "$BUILD"/unit/{treedump,randtree} "$public/unit"
+    BUILD=$public PATH=$public:$PATH setpriv --reuid=65534 --regid=65534 --clear-groups -- "$@"
 }
 
 # need COMMAND...: skips the test where one of them is missing.
@@ -111,6 +117,12 @@ need() {
 # need_plain_build: skips the test where programs cannot link what a sanitizer has been through.
 need_plain_build() {
     ! nm "$BUILD/libsqlpack.so" | grep -qE '__(asan|tsan)_init' || skip "a sanitizer is in the way"
+}
+
+# need_mounts: skips the test where it cannot mount anything for itself alone.
+need_mounts() {
+    need unshare
+    unshare -m mount -t tmpfs none "$BATS_TEST_TMPDIR" 2>/dev/null || skip "cannot mount here"
 }
 
 # need_root: skips the test without it.

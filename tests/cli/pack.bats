@@ -300,7 +300,8 @@ make_caches() {
 }
 
 @test "pack: --one-file-system stops at a mount point" {
-    need sqlite3 unshare
+    need sqlite3
+    need_mounts
     need_root
     mkdir -p tree/mount tree/folder
     touch tree/folder/file
@@ -382,12 +383,11 @@ on_small_disk() {
     local size=$1
     shift
     # shellcheck disable=SC2016
-    unshare -m bash -c 'mount -t tmpfs -o size="$0" none disk || exit 99; "$@"' "$size" "$@"
+    unshare -m bash -c 'mount -t tmpfs -o size="$0" none disk && "$@"' "$size" "$@"
 }
 
 @test "pack: a full disk leaves the old pack alone and nothing else behind" {
-    need unshare
-    need_root
+    need_mounts
     mkdir tree old disk
     head -c 3000000 /dev/urandom >tree/noise
     echo old >old/file
@@ -397,7 +397,6 @@ on_small_disk() {
         sqlpack pack -f tree disk/t.db; echo $?
         cmp disk/t.db before.db && ls -A disk
         sqlpack pack tree disk/new.db; echo $?; ls -A disk'
-    [ "$status" -ne 99 ] || skip "cannot mount here"
     [ "$output" = "3
 t.db
 3

@@ -25,7 +25,7 @@ some() {
     need_root
     place=$(mktemp -d -- "$(fast_place)/sqlpack-user.XXXXXX")
     chmod 777 "$place"
-    as_nobody "$TORTURE_DIR/roundtrip" 1 "$(some 30 1000)" "$place" >&2 || status=1
+    as_nobody bash -c "$(<"$TORTURE_DIR/roundtrip")" roundtrip 1 "$(some 30 1000)" "$place" >&2 || status=1
     rm -rf -- "$place"
     [ -z "${status:-}" ]
 }

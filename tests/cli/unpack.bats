@@ -365,7 +365,7 @@ sentinel_is_safe() {
 
 @test "unpack: owners by name, by number, and untrusted" {
     need_root
-    need unshare
+    need_mounts
     mkdir tree etc
     touch tree/f
     chown 1:2 tree/f # daemon and bin, on Debian
@@ -576,7 +576,7 @@ chmod 0555 tree/closed/in tree/closed tree/odd/in
 chmod 0500 tree/odd
 sqlpack pack -q --no-sync tree t.db
 SH
-    as_nobody env "PATH=$PATH" sh ./make.sh
+    as_nobody sh ./make.sh
     run_ok as_nobody sqlpack unpack --no-sync t.db out
     same_tree tree out
 }
@@ -843,7 +843,7 @@ on_small_disk() {
 
 @test "unpack: a full disk leaves no new folder" {
     need_root
-    need unshare
+    need_mounts
     on_small_disk size=1M true 2>/dev/null || skip "cannot mount here"
     mkdir tree
     for i in {1..30}; do head -c 100000 /dev/urandom >"tree/f$i"; done
@@ -858,7 +858,7 @@ on_small_disk() {
 
 @test "unpack: a full disk leaves complete files in an existing folder" {
     need_root
-    need unshare
+    need_mounts
     on_small_disk size=1M true 2>/dev/null || skip "cannot mount here"
     mkdir tree
     for i in {1..30}; do head -c 100000 /dev/urandom >"tree/f$i"; done
@@ -873,7 +873,7 @@ on_small_disk() {
 
 @test "unpack: no inodes left" {
     need_root
-    need unshare
+    need_mounts
     on_small_disk nr_inodes=20 true 2>/dev/null || skip "cannot mount here"
     mkdir tree
     touch tree/{1..50}
