@@ -382,6 +382,12 @@ const char *bench_caveat(size_t index); /* what is always to be said; NULL behin
 int bench_load(const char *path, struct bench_result *ret_result, struct sqlpack_error *err);
 const char *bench_compile_option(int index); /* of SQLite; NULL behind the last */
 
+/* What others measured (published.c); NaN where they did not. */
+#define BENCH_SYSTEMS 5
+const char *bench_system_name(size_t system); /* "Win7" */
+double bench_published_us(enum bench_published row, size_t system);
+double bench_published_seconds(enum bench_workload operation, enum bench_published row);
+
 /* What a move to the pack gives back: low without the folders' blocks, which only rmdir frees. */
 struct bench_freed {
     double low_bytes, high_bytes;
@@ -436,6 +442,13 @@ struct bench_tree {
     char *texts; /* owned */
 };
 
+/* What queries on metadata ask for. */
+struct bench_filter {
+    int64_t size_above;  /* bytes */
+    int64_t mtime_above; /* seconds since 1970 */
+    char glob[64];       /* of the whole name, '*' matches '/' too */
+};
+
 /* Where the arms of a case find the data. Shared with the children by fork; read only. */
 struct bench_data {
     const struct bench_key *keys;
@@ -445,6 +458,7 @@ struct bench_data {
     const struct bench_tree *trees; /* by layout; root is NULL where there is none */
     const char *pack;
     const char *concat;
+    struct bench_filter filter;
     const char *scratch;    /* for arms that write */
     double all_bytes;       /* of all layouts, pack and concatenation together */
     const uint32_t *by_id;  /* all keys, as they lie in the pack */

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints published tables with a column for this machine. */
+#include <math.h>
+#include <stdio.h>
+
+#include "cmd/bench_report.h"
+#include "cmd/bench_words.h"
+
+static void print_number(struct out *out, const char *label, double number)
+{
+    out_text(out, NULL, label, words_ratio(number).text);
+}
+
+static bool is_measured(const struct bench_series *series)
+{
+    return !series->missing[0] && series->summary.round_count > 0;
+}
+
+/* -- kvtest --------------------------------------------------------------------------------- */
+
+static void print_kvtest(struct out *out, const struct bench_case *question, bool with_systems)
+{
+    out_table_begin(out, NULL,
+                    with_systems ? "\nmicroseconds a blob, published and here"
+                                 : "\nmicroseconds an update, here");
+    for (size_t i = 0; i < question->series_count; i++) {
+        const struct bench_series *series = &question->series[i];
+        out_row_begin(out);
+        out_text(out, NULL, "kvtest arguments", series->label);
+        for (size_t j = 0; with_systems && j < BENCH_SYSTEMS; j++)
+            print_number(out, bench_system_name(j), bench_published_us(series->published, j));
+        print_number(out, "here", is_measured(series) ? series->summary.median_us : (double)NAN);
+        out_row_end(out);
+    }
+    out_table_end(out);
+}
+
+/* -- CSV ------------------------------------------------------------------------------------ */
+
+static bool is_csv(const struct bench_case *question)
+{
+    return question->workload >= BENCH_CSV_WRITE && question->workload <= BENCH_CSV_QUERY &&
+           !question->missing[0];
+}
+
+static void print_seconds(struct out *out, const char *label, double seconds)
+{
+    out_real(out, NULL, label, seconds, 4);
+}
+
+static void print_csv(struct out *out, const struct bench_case *question)
+{
+    for (size_t i = 0; i < question->series_count; i++) {
+        const struct bench_series *series = &question->series[i];
+        out_row_begin(out);
+        out_text(out, NULL, "operation", bench_workload_name(question->workload));
+        out_text(out, NULL, "on", series->label);
+        print_seconds(out, "published s",
+                      bench_published_seconds(question->workload, series->published));
+        print_seconds(out, "here s",
+                      is_measured(series) ? series->summary.median_us / 1e6 : (double)NAN);
+        out_row_end(out);
+    }
+}
+
+void bench_report_published(const struct bench_result *result)
+{
+    bool has_csv = false;
+    struct out out;
+    out_init(&out, false);
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        bool is_read = question->workload == BENCH_KVTEST_READ;
+        if ((is_read || question->workload == BENCH_KVTEST_UPDATE) && !question->missing[0])
+            print_kvtest(&out, question, is_read);
+        has_csv = has_csv || is_csv(question);
+    }
+    if (has_csv) {
+        out_table_begin(&out, NULL, "\nseconds for 100,000 records, published and here");
+        for (size_t i = 0; i < result->case_count; i++)
+            if (is_csv(&result->cases[i]))
+                print_csv(&out, &result->cases[i]);
+        out_table_end(&out);
+    }
+    out_close(&out, 0);
+}

@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: MIT */
+/* Prints a benchmark's result for a person: what ran, every case, the verdict, the caveats. */
+#include "cmd/bench_report.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/text.h"
+#include "cmd/bench_words.h"
+
+#define BAR_COLUMNS   14
+#define LINE_INDENT   18 /* behind the longest criterion */
+#define CAVEAT_INDENT 4
+
+/* -- what ran ------------------------------------------------------------------------------- */
+
+static void print_corpus(struct out *out, const struct bench_corpus *corpus)
+{
+    char text[400];
+    snprintf(text, sizeof(text), "%s, %s; sizes %s to %s, median %s",
+             text_count(corpus->file_count).text, text_bytes(corpus->bytes).text,
+             text_bytes(corpus->size_min).text, text_bytes(corpus->size_max).text,
+             text_bytes(corpus->size_p50).text);
+    out_text(out, NULL, corpus->is_synthetic ? "synthetic" : "files", text);
+    snprintf(text, sizeof(text), "%s on disk, pages of %s; %s of the files deflated",
+             text_bytes(corpus->pack_allocated_bytes).text, text_bytes(corpus->page_bytes).text,
+             text_count(corpus->inflated_count).text);
+    out_text(out, NULL, "pack", text);
+}
+
+static void print_machine(struct out *out, const struct bench_environment *env)
+{
+    char text[400];
+    snprintf(text, sizeof(text), "%d x %s, %s", env->processor_count, env->processor,
+             text_bytes((uint64_t)fmax(env->memory_total_bytes, 0)).text);
+    out_text(out, NULL, "machine", text);
+    snprintf(text, sizeof(text), "%s; %s; SQLite %s", env->kernel,
+             env->virtualisation[0] ? env->virtualisation : "no virtual machine seen",
+             env->sqlite_version);
+    out_text(out, NULL, "system", text);
+    snprintf(text, sizeof(text), "%s on %s%s%s, read-ahead %d KiB", env->file_system,
+             env->device[0] ? env->device : "no device", env->device_model[0] ? ", " : "",
+             env->device_model, env->read_ahead_kib > 0 ? env->read_ahead_kib : 0);
+    out_text(out, NULL, "storage", text);
+}
+
+/* The fastest operation of an arm that reads: what the bookkeeping is to be held against. */
+static double fastest_us(const struct bench_result *result)
+{
+    double fastest = INFINITY;
+    for (size_t i = 0; i < result->case_count; i++)
+        for (size_t j = 0; j < result->cases[i].series_count; j++) {
+            double us = result->cases[i].series[j].summary.median_us;
+            if (result->cases[i].workload <= BENCH_READ_REPLAY && us > 0)
+                fastest = fmin(fastest, us);
+        }
+    return fastest;
+}
+
+static void print_design(struct out *out, const struct bench_result *result)
+{
+    char text[200];
+    double share = 100 * (double)result->overhead_ns / 1e3 / fastest_us(result);
+    snprintf(text, sizeof(text), "%zu rounds, seed %" PRIu64 ", preset %s", result->round_count,
+             result->seed, bench_preset_name(result->preset));
+    out_text(out, NULL, "design", text);
+    snprintf(text, sizeof(text),
+             "clock %" PRIu64 " ns, loop and clock %" PRIu64 " ns an operation: %.1f %% of the "
+             "fastest%s",
+             result->clock_ns, result->overhead_ns, share, share > 2 ? ", more than 2 %" : "");
+    out_text(out, NULL, "timing", text);
+}
+
+/* -- a case --------------------------------------------------------------------------------- */
+
+static void print_heading(FILE *file, const struct bench_case *question)
+{
+    fprintf(file, "\n%s", words_case(question).text);
+    if (question->match_count > 0)
+        fprintf(file, ", %s hits", text_count(question->match_count).text);
+    fputc('\n', file);
+}
+
+/* What all rounds of a series add up to. */
+struct totals {
+    double elapsed, user, system, bytes, storage, ops, calls, unproven;
+};
+
+static struct totals add_up(const struct bench_case *question, const struct bench_series *series)
+{
+    struct totals totals = {0};
+    for (size_t i = 0; series->runs && i < question->round_count; i++) {
+        const struct bench_run *run = &series->runs[i];
+        totals.elapsed += (double)run->elapsed_ns;
+        totals.user += (double)run->user_ns;
+        totals.system += (double)run->system_ns;
+        totals.bytes += (double)run->bytes;
+        totals.storage += (double)run->storage_read_bytes;
+        totals.ops += (double)run->op_count;
+        totals.calls += (double)run->read_calls;
+        totals.unproven += run->is_done && !run->is_proven;
+    }
+    return totals;
+}
+
+static double share(double part, double whole)
+{
+    return whole > 0 ? fmin(100 * part / whole, 100) : (double)NAN;
+}
+
+static void print_bar(struct out *out, double us, double slowest_us)
+{
+    char bar[BAR_COLUMNS + 1];
+    size_t length = slowest_us > 0 ? (size_t)(BAR_COLUMNS * us / slowest_us + 0.5) : 0;
+    memset(bar, '#', sizeof(bar));
+    bar[length > BAR_COLUMNS ? BAR_COLUMNS : length] = '\0';
+    out_text(out, NULL, "", bar);
+}
+
+/* A time; "+" behind it: too short to be judged, "?": the cache's state is not proven. */
+static void print_time(struct out *out, const struct bench_series *series, bool is_unproven)
+{
+    char text[64];
+    snprintf(text, sizeof(text), "%s%s%s", words_us(series->summary.median_us).text,
+             series->summary.is_too_short ? "+" : "", is_unproven ? "?" : "");
+    out_text(out, NULL, "time", text);
+}
+
+static void print_share(struct out *out, const char *label, double percent)
+{
+    char text[32] = "-";
+    if (isfinite(percent))
+        snprintf(text, sizeof(text), "%3.0f%%", percent);
+    out_text(out, NULL, label, text);
+}
+
+/* Rows of one case; a series without runs is told below the table. */
+static void print_series(struct out *out, const struct bench_case *question,
+                         const struct bench_series *series, double slowest_us)
+{
+    struct totals totals = add_up(question, series);
+    double threads = question->threads > 1 ? question->threads : 1;
+    bool is_unproven = question->state != BENCH_STATELESS && totals.unproven > 0;
+    out_row_begin(out);
+    out_text(out, NULL, "code", series->label);
+    print_time(out, series, is_unproven);
+    out_text(out, NULL, "p99", words_us(series->summary.p99_us).text);
+    out_text(out, NULL, "rate",
+             totals.bytes > 0 ? text_rate(series->summary.bytes_per_second).text : "-");
+    print_share(out, "user", share(totals.user, totals.elapsed * threads));
+    print_share(out, "kernel", share(totals.system, totals.elapsed * threads));
+    if (question->state == BENCH_COLD || question->state == BENCH_FULL_COLD)
+        out_real(out, NULL, "disk/use",
+                 totals.bytes > 0 ? totals.storage / totals.bytes : (double)NAN, 2);
+    if (isatty(STDOUT_FILENO))
+        print_bar(out, series->summary.median_us, slowest_us);
+    out_row_end(out);
+}
+
+static void print_more(struct out *out, const struct bench_case *question,
+                       const struct bench_series *series)
+{
+    const struct bench_summary *summary = &series->summary;
+    struct totals totals = add_up(question, series);
+    out_row_begin(out);
+    out_text(out, NULL, "code", series->label);
+    out_text(out, NULL, "min", words_us(summary->min_us).text);
+    out_text(out, NULL, "MAD", words_us(summary->mad_us).text);
+    out_text(out, NULL, "p50", words_us(summary->p50_us).text);
+    out_text(out, NULL, "p99.9", words_us(summary->p999_us).text);
+    out_text(out, NULL, "max", words_us(summary->max_op_us).text);
+    out_real(out, NULL, "reads/op", totals.ops > 0 ? totals.calls / totals.ops : (double)NAN, 2);
+    out_count(out, NULL, "odd", summary->outlier_count);
+    out_text(out, NULL, "drift", summary->has_drift ? "yes" : "no");
+    out_row_end(out);
+}
+
+static void print_effect(struct out *out, const struct bench_case *question,
+                         const struct bench_effect *effect)
+{
+    char text[160];
+    snprintf(text, sizeof(text), "%s / %s", question->series[effect->files].label,
+             question->series[effect->pack].label);
+    out_row_begin(out);
+    out_text(out, NULL, "pair", bench_pair_name(effect->pair));
+    out_text(out, NULL, "times of", text);
+    out_text(out, NULL, "ratio", words_ratio(effect->ratio).text);
+    out_text(out, NULL, "interval", words_interval(&effect->interval).text);
+    out_text(out, NULL, "verdict", bench_effect_words(question, effect).text);
+    out_row_end(out);
+}
+
+static double slowest_us(const struct bench_case *question)
+{
+    double slowest = 0;
+    for (size_t i = 0; i < question->series_count; i++)
+        slowest = fmax(slowest, question->series[i].summary.median_us);
+    return slowest;
+}
+
+static void print_missing(FILE *file, const char *label, const char *missing)
+{
+    char text[320];
+    snprintf(text, sizeof(text), "%s%s%s", label, label[0] ? ": " : "", missing);
+    words_paragraph(file, "", 2, text);
+}
+
+static void print_case(struct out *out, const struct bench_case *question, bool verbose)
+{
+    double slowest = slowest_us(question);
+    print_heading(out->file, question);
+    if (question->missing[0]) {
+        print_missing(out->file, "not measured", question->missing);
+        return;
+    }
+    out_table_begin(out, NULL, NULL);
+    for (size_t i = 0; i < question->series_count; i++)
+        if (!question->series[i].missing[0])
+            print_series(out, question, &question->series[i], slowest);
+    out_table_end(out);
+    for (size_t i = 0; i < question->series_count; i++)
+        if (question->series[i].missing[0])
+            print_missing(out->file, question->series[i].label, question->series[i].missing);
+    if (verbose) {
+        out_table_begin(out, NULL, NULL);
+        for (size_t i = 0; i < question->series_count; i++)
+            if (!question->series[i].missing[0])
+                print_more(out, question, &question->series[i]);
+        out_table_end(out);
+    }
+    out_table_begin(out, NULL, NULL);
+    for (size_t i = 0; i < question->effect_count; i++)
+        print_effect(out, question, &question->effects[i]);
+    out_table_end(out);
+    if (question->results_differ)
+        print_missing(out->file, "fault", "the arms did not give the same");
+}
+
+/* -- the end -------------------------------------------------------------------------------- */
+
+static void print_gates(FILE *file, const struct bench_result *result, bool verbose)
+{
+    static const char *const outcomes[] = {
+        [BENCH_NOT_KNOWN] = "not known", [BENCH_PASSED] = "passed", [BENCH_FAILED] = "failed"};
+    for (size_t i = 0; i < BENCH_GATES; i++) {
+        const struct bench_gate *gate = &result->gates[i];
+        char text[256];
+        if (gate->outcome != BENCH_FAILED && !verbose)
+            continue;
+        snprintf(text, sizeof(text), "%s%s%s", outcomes[gate->outcome], gate->detail[0] ? ": " : "",
+                 gate->detail);
+        words_paragraph(file, bench_gate_name((enum bench_gate_id)i), LINE_INDENT, text);
+    }
+}
+
+static void print_lines(FILE *file, const struct bench_result *result)
+{
+    for (size_t i = 0; i < BENCH_CRITERIA; i++) {
+        const struct bench_line *line = &result->lines[i];
+        words_paragraph(file, bench_criterion_name((enum bench_criterion)i), LINE_INDENT,
+                        line->is_known ? line->text : "not measured");
+    }
+}
+
+static void print_list(FILE *file, const char *heading, const struct bench_result *result)
+{
+    const char *caveat;
+    fprintf(file, "\n%s\n", heading);
+    for (size_t i = 0; (caveat = bench_caveat(i)) != NULL; i++) {
+        char number[16];
+        snprintf(number, sizeof(number), "%zu", i + 1);
+        words_paragraph(file, number, CAVEAT_INDENT, caveat);
+    }
+    for (size_t i = 0; i < result->note_count; i++)
+        words_paragraph(file, "-", CAVEAT_INDENT, result->notes[i]);
+}
+
+static void print_advice(FILE *file, const struct bench_result *result)
+{
+    char text[sizeof(result->reason) + 32];
+    if (result->advice == BENCH_NO_ADVICE)
+        return;
+    snprintf(text, sizeof(text), "%s: %s", bench_advice_name(result->advice), result->reason);
+    fputc('\n', file);
+    words_paragraph(file, "", 0, text);
+}
+
+void bench_report(const struct bench_result *result, bool verbose)
+{
+    struct out out;
+    out_init(&out, false);
+    out_begin(&out);
+    print_corpus(&out, &result->corpus);
+    print_machine(&out, &result->environment);
+    print_design(&out, result);
+    out_end(&out);
+    for (size_t i = 0; i < result->case_count; i++)
+        print_case(&out, &result->cases[i], verbose);
+    bench_report_published(result);
+    print_list(out.file, "keep in mind", result);
+    fputc('\n', out.file);
+    print_gates(out.file, result, verbose);
+    print_lines(out.file, result);
+    print_advice(out.file, result);
+    out_close(&out, 0);
+}
