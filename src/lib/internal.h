@@ -620,21 +620,27 @@ enum survey_state {
     SURVEY_READ,
     SURVEY_IGNORED,    /* it is options.ignored */
     SURVEY_SOCKET,     /* reported as a note */
+    SURVEY_TOO_LARGE,  /* reported as skipped: `entry` and `stat` tell its size */
     SURVEY_UNREADABLE, /* reported as a loss: nothing but its name is known */
 };
 
-/* An entry with its digest; a further hard link has the first name as `target`, and its link
- * is not 0. Ids count the entries. Valid until `each` returns. */
+/* An entry, with its digest where its content was read; a further hard link has the first name as
+ * `target`, and its link is not 0. Ids count the entries. Valid until `each` returns. */
 struct survey_entry {
     struct sqlpack_entry entry;
     struct stat stat;
     enum survey_state state;
+    bool is_sparse; /* it has holes */
 };
 
 struct survey_options {
-    unsigned jobs;              /* 0: one a processor */
-    const struct stat *ignored; /* a file that is not part of the tree; NULL: none */
-    const char *ignored_leaf;   /* its usual name: it is then not even read */
+    unsigned jobs;                   /* 0: one a processor */
+    const struct scan_options *scan; /* NULL: everything */
+    bool no_xattrs, no_content;      /* as in source_options */
+    uint64_t max_file_bytes;         /* as in source_options */
+    int64_t quiet_before_ns;         /* as in source_options */
+    const struct stat *ignored;      /* a file that is not part of the tree; NULL: none */
+    const char *ignored_leaf;        /* its usual name: it is then not even read */
     bool (*wants_content)(void *user, const char *name); /* whether to read it; NULL: always */
     /* Gets the root and every entry, in the order of their names, by one thread at a time. */
     int (*each)(void *user, const struct survey_entry *found, struct sqlpack_error *err);

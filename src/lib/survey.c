@@ -93,7 +93,11 @@ static int read_source(struct surveyor *surveyor, const struct scan_entry *where
     const struct reading *reading = surveyor->reading;
     const struct survey_options *options = reading->options;
     struct source_options how = {
-        .no_content = options->wants_content && !options->wants_content(options->user, where->name),
+        .no_xattrs = options->no_xattrs,
+        .no_content = options->no_content || (options->wants_content &&
+                                              !options->wants_content(options->user, where->name)),
+        .max_file_bytes = options->max_file_bytes,
+        .quiet_before_ns = options->quiet_before_ns,
     };
     surveyor->content.size = 0;
     surveyor->source.content = &surveyor->content;
@@ -113,6 +117,7 @@ static int keep_slot(struct batch *batch, struct slot *slot, const struct source
 {
     slot->found.entry = source->entry;
     slot->found.stat = source->stat;
+    slot->found.is_sparse = source->is_sparse;
     slot->found.state = SURVEY_READ;
     slot->xattr_at = batch->bytes.size;
     if (buf_append(&batch->bytes, source->entry.xattr, source->entry.xattr_bytes) < 0)
@@ -120,6 +125,17 @@ static int keep_slot(struct batch *batch, struct slot *slot, const struct source
     slot->target_at = batch->bytes.size;
     const char *target = source->entry.target;
     return target ? buf_append(&batch->bytes, target, strlen(target) + 1) : 0;
+}
+
+/* What is known of an entry that was left out. */
+static void found_nothing(const struct surveyor *surveyor, struct slot *slot)
+{
+    slot->found.state = slot->where.type == DT_SOCK ? SURVEY_SOCKET : SURVEY_UNREADABLE;
+    if (!surveyor->source.is_too_large)
+        return;
+    slot->found.entry = surveyor->source.entry;
+    slot->found.stat = surveyor->source.stat;
+    slot->found.state = SURVEY_TOO_LARGE;
 }
 
 static int read_slot(struct surveyor *surveyor, struct batch *batch, struct slot *slot,
@@ -135,9 +151,10 @@ static int read_slot(struct surveyor *surveyor, struct batch *batch, struct slot
     slot->where.folder = NULL;
     if (result < 0)
         return -1;
-    slot->found.state = slot->where.type == DT_SOCK ? SURVEY_SOCKET : SURVEY_UNREADABLE;
-    if (result == 0)
+    if (result == 0) {
+        found_nothing(surveyor, slot);
         return 0;
+    }
     if (is_ignored(surveyor->reading, &surveyor->source.stat))
         slot->found.state = SURVEY_IGNORED;
     else if (keep_slot(batch, slot, &surveyor->source) < 0)
@@ -350,7 +367,7 @@ int survey_run(const char *dir, const struct survey_options *options, struct rep
     static const struct scan_options everything = {0};
     struct reading reading = {.options = options, .report = report};
     reading.walk_hooks = (struct sqlpack_hooks){.problem = walk_problem, .user = &reading};
-    if (scan_open(dir, &everything, &reading.scan, err) < 0)
+    if (scan_open(dir, options->scan ? options->scan : &everything, &reading.scan, err) < 0)
         return -1;
     report_init(&reading.walk_report, &reading.walk_hooks);
     pthread_mutex_init(&reading.mutex, NULL);
