@@ -66,3 +66,22 @@ const struct bench_arm arm_concat = {
     .read = read_concat,
     .close = close_concat,
 };
+
+/* Content lies in the order of the keys. */
+static int arrange_by_offset(const struct bench_task *task, uint32_t *order, size_t count)
+{
+    (void)task;
+    qsort(order, count, sizeof(*order), bench_compare_keys);
+    return 0;
+}
+
+const struct bench_arm arm_concat_scan = {
+    .name = "C-scan",
+    .side = BENCH_CONTROL,
+    .summary = "as C-concat, from the front to the end",
+    .calls = "pread",
+    .arrange = arrange_by_offset,
+    .open = open_concat,
+    .read = read_concat,
+    .close = close_concat,
+};

@@ -135,6 +135,45 @@ static void close_files(void *state)
     free(files);
 }
 
+/* -- everything once ---------------------------------------------------------------------- */
+
+/* Keys ascend by name, as a sorted walk finds them. */
+static int arrange_by_name(const struct bench_task *task, uint32_t *order, size_t count)
+{
+    (void)task;
+    qsort(order, count, sizeof(*order), bench_compare_keys);
+    return 0;
+}
+
+struct inode {
+    ino_t number;
+    uint32_t key;
+};
+
+static int compare_inodes(const void *a, const void *b)
+{
+    const struct inode *left = a, *right = b;
+    return (left->number > right->number) - (left->number < right->number);
+}
+
+/* A walk has the inode numbers from readdir, for nothing. */
+static int arrange_by_inode(const struct bench_task *task, uint32_t *order, size_t count)
+{
+    auto_free struct inode *inodes = calloc(count, sizeof(*inodes));
+    if (!inodes)
+        return -1;
+    for (size_t i = 0; i < count; i++) {
+        struct stat stat_of;
+        if (lstat(task->data->trees[task->series->layout].paths[order[i]], &stat_of) < 0)
+            return -1;
+        inodes[i] = (struct inode){.number = stat_of.st_ino, .key = order[i]};
+    }
+    qsort(inodes, count, sizeof(*inodes), compare_inodes);
+    for (size_t i = 0; i < count; i++)
+        order[i] = inodes[i].key;
+    return 0;
+}
+
 const struct bench_arm arm_file_stdio = {
     .name = "F-stdio",
     .side = BENCH_FILES,
@@ -160,6 +199,28 @@ const struct bench_arm arm_file_best = {
     .side = BENCH_FILES,
     .summary = "openat on folders kept open, one read, close",
     .calls = "openat read close",
+    .open = open_folders,
+    .read = read_best,
+    .close = close_files,
+};
+
+const struct bench_arm arm_file_walk = {
+    .name = "F-walk",
+    .side = BENCH_FILES,
+    .summary = "as F-path, in the order of names",
+    .calls = "open fstat read close",
+    .arrange = arrange_by_name,
+    .open = open_files,
+    .read = read_path,
+    .close = close_files,
+};
+
+const struct bench_arm arm_file_inode = {
+    .name = "F-inode",
+    .side = BENCH_FILES,
+    .summary = "as F-best, in the order of inodes",
+    .calls = "openat read close",
+    .arrange = arrange_by_inode,
     .open = open_folders,
     .read = read_best,
     .close = close_files,

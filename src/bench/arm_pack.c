@@ -12,6 +12,7 @@
 
 #define BY_NAME "SELECT data FROM sqlar WHERE name = ?1"
 #define BY_ID   "SELECT data FROM sqlar WHERE rowid = ?1"
+#define SCAN    "SELECT data, rowid FROM sqlar WHERE rowid >= ?1 ORDER BY rowid"
 
 struct pack {
     const struct bench_data *data;
@@ -21,6 +22,7 @@ struct pack {
     void *deflated; /* of size_max bytes */
     struct sqlpack *library;
     uint64_t mapped_bytes;
+    int64_t last_id; /* of a scan */
 };
 
 static void close_pack(void *state)
@@ -56,7 +58,22 @@ static int immutable_uri(const char *path, struct buf *uri)
     return buf_append(uri, "?immutable=1", sizeof("?immutable=1"));
 }
 
-enum how { SELECT_NAME = 1, SELECT_ID = 2, BLOB = 4, TRANSACTION = 8, IMMUTABLE = 16, MAPPED = 32 };
+enum how {
+    SELECT_NAME = 1,
+    SELECT_ID = 2,
+    SELECT_ALL = 4,
+    BLOB = 8,
+    TRANSACTION = 16,
+    IMMUTABLE = 32,
+    MAPPED = 64,
+};
+
+static const char *statement_of(enum how how)
+{
+    if (how & SELECT_ALL)
+        return SCAN;
+    return how & SELECT_NAME ? BY_NAME : BY_ID;
+}
 
 static int open_database(struct pack *pack, enum how how)
 {
@@ -97,9 +114,9 @@ static int start(struct pack *pack, enum how how)
         code = map(pack);
     if (code == SQLITE_OK && (how & TRANSACTION))
         code = sqlite3_exec(pack->db, "BEGIN", NULL, NULL, NULL);
-    if (code == SQLITE_OK && (how & (SELECT_NAME | SELECT_ID)))
-        code = sqlite3_prepare_v3(pack->db, how & SELECT_NAME ? BY_NAME : BY_ID, -1,
-                                  SQLITE_PREPARE_PERSISTENT, &pack->select, NULL);
+    if (code == SQLITE_OK && (how & (SELECT_NAME | SELECT_ID | SELECT_ALL)))
+        code = sqlite3_prepare_v3(pack->db, statement_of(how), -1, SQLITE_PREPARE_PERSISTENT,
+                                  &pack->select, NULL);
     if (code == SQLITE_OK && (how & BLOB))
         code = sqlite3_blob_open(pack->db, "main", "sqlar", "data", pack->data->keys[0].id, 0,
                                  &pack->blob);
@@ -201,6 +218,35 @@ static ssize_t read_library(void *state, size_t index, void *buffer, size_t capa
     return (ssize_t)size;
 }
 
+/* -- everything once ---------------------------------------------------------------------- */
+
+static int arrange_by_id(const struct bench_task *task, uint32_t *order, size_t count)
+{
+    qsort_r(order, count, sizeof(*order), bench_compare_ids, (void *)task->data->keys);
+    return 0;
+}
+
+/* Goes on to the row of the key, past folders and links; a lower number begins another pass. */
+static ssize_t read_next(void *state, size_t index, void *buffer, size_t capacity)
+{
+    struct pack *pack = state;
+    const struct bench_key *key = &pack->data->keys[index];
+    if (pack->last_id == 0 || key->id <= pack->last_id) {
+        sqlite3_reset(pack->select);
+        sqlite3_bind_int64(pack->select, 1, key->id);
+    }
+    pack->last_id = key->id;
+    while (sqlite3_step(pack->select) == SQLITE_ROW) {
+        if (sqlite3_column_int64(pack->select, 1) != key->id)
+            continue;
+        const void *data = sqlite3_column_blob(pack->select, 0);
+        size_t size = (size_t)sqlite3_column_bytes(pack->select, 0);
+        return deliver(key, data ? data : "", size, buffer, capacity);
+    }
+    errno = EIO;
+    return -1;
+}
+
 static uint64_t mapped_bytes(const void *state)
 {
     return ((const struct pack *)state)->mapped_bytes;
@@ -228,6 +274,17 @@ static int open_blob(const struct bench_task *task, void **ret_state, struct sql
     return open_pack(task, BLOB | TRANSACTION, ret_state, err);
 }
 
+static int open_scan(const struct bench_task *task, void **ret_state, struct sqlpack_error *err)
+{
+    return open_pack(task, SELECT_ALL | TRANSACTION, ret_state, err);
+}
+
+static int open_mapped_scan(const struct bench_task *task, void **ret_state,
+                            struct sqlpack_error *err)
+{
+    return open_pack(task, SELECT_ALL | TRANSACTION | MAPPED, ret_state, err);
+}
+
 static int open_immutable(const struct bench_task *task, void **ret_state,
                           struct sqlpack_error *err)
 {
@@ -253,27 +310,35 @@ static int open_library(const struct bench_task *task, void **ret_state, struct 
     return 0;
 }
 
-#define PACK_ARM(id, title, how_open, how_read, what, system_calls)                                \
+#define PACK_ARM(id, title, how_arrange, how_open, how_read, what, system_calls)                   \
     const struct bench_arm arm_pack_##id = {.name = title,                                         \
                                             .side = BENCH_PACK,                                    \
                                             .summary = what,                                       \
                                             .calls = system_calls,                                 \
+                                            .arrange = how_arrange,                                \
                                             .open = how_open,                                      \
                                             .read = how_read,                                      \
                                             .mapped = mapped_bytes,                                \
                                             .close = close_pack}
 
-PACK_ARM(naive, "S-naive", open_naive, read_by_name, "SELECT by name, each in its own transaction",
+PACK_ARM(naive, "S-naive", NULL, open_naive, read_by_name,
+         "SELECT by name, each in its own transaction",
          "4 fcntl, 3 stat, a pread for each page that is not in SQLite's cache");
-PACK_ARM(txn, "S-txn", open_txn, read_by_name, "SELECT by name, all in one read transaction",
+PACK_ARM(txn, "S-txn", NULL, open_txn, read_by_name, "SELECT by name, all in one read transaction",
          "a pread for each page that is not in SQLite's cache");
-PACK_ARM(rowid, "S-rowid", open_rowid, read_by_id, "SELECT by row number, one read transaction",
+PACK_ARM(rowid, "S-rowid", NULL, open_rowid, read_by_id,
+         "SELECT by row number, one read transaction",
          "a pread for each page that is not in SQLite's cache");
-PACK_ARM(blob, "S-blob", open_blob, read_blob, "blob_reopen and blob_read by row number",
+PACK_ARM(blob, "S-blob", NULL, open_blob, read_blob, "blob_reopen and blob_read by row number",
          "a pread for each page that is not in SQLite's cache");
-PACK_ARM(immutable, "S-imm", open_immutable, read_blob, "as S-blob, with immutable=1: no locks",
+PACK_ARM(immutable, "S-imm", NULL, open_immutable, read_blob,
+         "as S-blob, with immutable=1: no locks",
          "a pread for each page that is not in SQLite's cache");
-PACK_ARM(mmap, "S-mmap", open_mmap, read_blob, "as S-blob, with the whole pack mapped",
+PACK_ARM(mmap, "S-mmap", NULL, open_mmap, read_blob, "as S-blob, with the whole pack mapped",
          "none: page faults instead");
-PACK_ARM(library, "S-lib", open_library, read_library,
+PACK_ARM(library, "S-lib", NULL, open_library, read_library,
          "sqlpack_read by name, which checks the digest", NULL);
+PACK_ARM(scan, "S-scan", arrange_by_id, open_scan, read_next, "SELECT all, as rows lie in the pack",
+         "a pread for each page");
+PACK_ARM(mapped_scan, "S-mscan", arrange_by_id, open_mapped_scan, read_next,
+         "as S-scan, with the whole pack mapped", "none: page faults instead");

@@ -213,6 +213,8 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
         corpus_keys(corpus, counts, err) < 0 || layout_asis(corpus, err) < 0)
         return -1;
     choose_open_flags(corpus);
+    if (filter_choose(corpus->pack, &corpus->data.filter, err) < 0)
+        return -1;
     if (corpus_compare(corpus, &session->pace, ret_differences, err) < 0 || *ret_differences)
         return *ret_differences ? 0 : -1;
     unsigned copies = count_layouts(session->options.layouts) - 1;

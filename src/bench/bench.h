@@ -136,6 +136,7 @@ struct bench_run {
     uint64_t bytes;              /* content that reached the caller's buffer, or was written */
     uint64_t elapsed_ns;         /* of the timed loop */
     uint64_t setup_ns;           /* open and prepare, outside the loop; kvtest: inside as well */
+    uint64_t match_count;        /* of a query: hits */
     uint64_t sum;                /* of the bytes touched: equal where arms read the same */
     uint64_t user_ns, system_ns; /* processor time in the loop */
     uint64_t minor_faults, major_faults;
@@ -336,7 +337,7 @@ struct bench_result {
     size_t case_count;
     struct bench_line lines[BENCH_CRITERIA];
     enum bench_advice advice;
-    char reason[400]; /* for the advice, or for withholding it */
+    char reason[1024]; /* for the advice, or for withholding it */
 };
 
 /*
@@ -382,6 +383,17 @@ const char *bench_caveat(size_t index); /* what is always to be said; NULL behin
 int bench_load(const char *path, struct bench_result *ret_result, struct sqlpack_error *err);
 const char *bench_compile_option(int index); /* of SQLite; NULL behind the last */
 
+/*
+ * Where the time of a series goes, and what an operation asks of the system: "F-path: in the
+ * kernel (open fstat read close), 1.0 reads". "" where nothing is known. (limiter.c)
+ */
+struct bench_words bench_limit(const struct bench_corpus *corpus, const struct bench_case *question,
+                               const struct bench_series *series);
+
+/* How many pages SQLite reads one after the other for a row with so much content, its index
+ * aside: 1, and the chain of overflow pages. */
+double bench_row_pages(uint64_t size, uint32_t page_bytes);
+
 /* What others measured (published.c); NaN where they did not. */
 #define BENCH_SYSTEMS 5
 const char *bench_system_name(size_t system); /* "Win7" */
@@ -397,7 +409,7 @@ void bench_space(const struct bench_corpus *corpus, struct bench_freed *ret_free
 
 /* An effect's verdict with its figure: "pack faster x1.93", "inconclusive, try --rounds 30". */
 struct bench_words {
-    char text[160];
+    char text[240];
 };
 struct bench_words bench_effect_words(const struct bench_case *question,
                                       const struct bench_effect *effect);

@@ -127,8 +127,12 @@ static void work(const struct bench_task *task, struct report *report)
 {
     behave_as_child();
     const struct bench_arm *arm = task->series->arm;
-    report->status = arm->run ? arm->run(task, &report->run, &report->hist, &report->err)
-                              : read_loop(task, &report->run, &report->hist, &report->err);
+    if (arm->run)
+        report->status = arm->run(task, &report->run, &report->hist, &report->err);
+    else if (task->question->workload == BENCH_FIRST_READ)
+        report->status = first_loop(task, &report->run, &report->hist, &report->err);
+    else
+        report->status = read_loop(task, &report->run, &report->hist, &report->err);
     report->is_complete = true;
     _exit(0);
 }

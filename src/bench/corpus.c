@@ -130,17 +130,13 @@ static int read_keys(struct corpus *corpus, sqlite3 *db, struct bench_corpus *co
         return bench_no_memory(err);
     if (code != SQLITE_OK)
         return bench_fail_sqlite(err, db, code, "cannot read the pack's names");
+    corpus->has_stat =
+        query_number(db, "SELECT count(*) FROM sqlite_schema WHERE name = 'sqlpack_stat'") > 0;
+    corpus->has_pieces = counts->chunked_count > 0;
     counts->entry_count = (uint64_t)query_number(db, "SELECT count(*) FROM sqlar");
     counts->folder_count =
         (uint64_t)query_number(db, "SELECT count(*) FROM sqlar WHERE (mode & 61440) = 16384");
     return 0;
-}
-
-static int compare_ids(const void *a, const void *b, void *keys)
-{
-    int64_t left = ((const struct bench_key *)keys)[*(const uint32_t *)a].id;
-    int64_t right = ((const struct bench_key *)keys)[*(const uint32_t *)b].id;
-    return (left > right) - (left < right);
 }
 
 static int sort_by_id(struct corpus *corpus)
@@ -151,7 +147,7 @@ static int sort_by_id(struct corpus *corpus)
         return -1;
     for (size_t i = 0; i < count; i++)
         corpus->by_id[i] = (uint32_t)i;
-    qsort_r(corpus->by_id, count, sizeof(*corpus->by_id), compare_ids, corpus->keys);
+    qsort_r(corpus->by_id, count, sizeof(*corpus->by_id), bench_compare_ids, corpus->keys);
     corpus->data.by_id = corpus->by_id;
     return 0;
 }

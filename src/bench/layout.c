@@ -43,22 +43,12 @@ static void release(struct layout *layout)
     free(layout->table);
 }
 
-static uint64_t hash_text(const char *text, size_t size)
-{
-    uint64_t hash = size;
-    for (size_t i = 0; i < size; i++) {
-        hash ^= (unsigned char)text[i];
-        hash = bench_seed_next(&hash);
-    }
-    return hash;
-}
-
 /* The number of the folder of a path whose leaf begins at `size` + 1. Returns 0 or -1. */
 static int add_folder(struct layout *layout, struct bench_tree *tree, size_t path, size_t size,
                       uint32_t *ret_folder)
 {
     size_t mask = layout->table_size - 1;
-    size_t slot = (size_t)hash_text(layout->texts.data + path, size) & mask;
+    size_t slot = (size_t)bench_hash(layout->texts.data + path, size) & mask;
     for (; layout->table[slot]; slot = (slot + 1) & mask) {
         const char *known = layout->texts.data + layout->folder_paths[layout->table[slot] - 1];
         if (strncmp(known, layout->texts.data + path, size) == 0 && known[size] == '\0') {
@@ -95,7 +85,7 @@ static void name_key(enum bench_layout layout, const struct bench_key *key, size
     size_t width = 1;
     while (width < 256 && width * width * 256 < key_count)
         width++;
-    uint64_t hash = hash_text(key->name, strlen(key->name));
+    uint64_t hash = bench_hash(key->name, strlen(key->name));
     if (layout == BENCH_LAYOUT_FLAT)
         snprintf(ret_name, size, "%06zu", index);
     else

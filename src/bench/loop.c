@@ -126,15 +126,58 @@ static int run_alone(struct reader *reader, uint64_t *ret_elapsed_ns, struct sql
     return 0;
 }
 
+static void close_readers(struct reader *readers, size_t count, struct bench_run *run,
+                          struct hist *hist)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct reader *reader = &readers[i];
+        const struct bench_arm *arm = reader->task->series->arm;
+        run->op_count += reader->op_count;
+        run->bytes += reader->bytes;
+        run->sum += reader->sum;
+        if (arm->mapped)
+            run->mapped_bytes = arm->mapped(reader->state);
+        arm->close(reader->state);
+        free(reader->buffer);
+        if (count == 1)
+            continue;
+        hist_merge(hist, reader->hist);
+        free(reader->hist);
+    }
+}
+
+/* The arm's own order of the same keys, pass by pass. */
+static int arrange(const struct bench_task *task, uint32_t **ret_order)
+{
+    size_t keys = task->data->key_count;
+    auto_free uint32_t *order = calloc(task->order_count, sizeof(*order));
+    if (!order)
+        return -1;
+    memcpy(order, task->order, task->order_count * sizeof(*order));
+    for (size_t first = 0; first < task->order_count; first += keys) {
+        size_t rest = task->order_count - first;
+        if (task->series->arm->arrange(task, order + first, rest < keys ? rest : keys) < 0)
+            return -1;
+    }
+    *ret_order = order;
+    order = NULL;
+    return 0;
+}
+
 int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
               struct sqlpack_error *err)
 {
+    struct bench_task arranged = *task;
+    auto_free uint32_t *order = NULL;
     size_t count = task->question->threads ? task->question->threads : 1;
     auto_free struct reader *readers = calloc(count, sizeof(*readers));
-    if (!readers || count > THREADS_MAX)
+    if (!readers || count > THREADS_MAX ||
+        (task->series->arm->arrange && arrange(task, &order) < 0))
         return bench_no_memory(err);
+    if (order)
+        arranged.order = order;
     uint64_t opening = bench_now();
-    if (open_readers(task, readers, count, hist, err) < 0)
+    if (open_readers(&arranged, readers, count, hist, err) < 0)
         return -1;
     ret_run->setup_ns = bench_now() - opening;
     struct child_meter meter;
@@ -143,20 +186,6 @@ int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct h
                    : run_alone(readers, &ret_run->elapsed_ns, err)) < 0)
         return -1;
     child_meter_stop(&meter, ret_run);
-    for (size_t i = 0; i < count; i++) {
-        struct reader *reader = &readers[i];
-        ret_run->op_count += reader->op_count;
-        ret_run->bytes += reader->bytes;
-        ret_run->sum += reader->sum;
-        if (count > 1)
-            hist_merge(hist, reader->hist);
-        if (task->series->arm->mapped)
-            ret_run->mapped_bytes = task->series->arm->mapped(reader->state);
-        if (task->series->arm->close)
-            task->series->arm->close(reader->state);
-        if (count > 1)
-            free(reader->hist);
-        free(reader->buffer);
-    }
+    close_readers(readers, count, ret_run, hist);
     return 0;
 }

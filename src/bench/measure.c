@@ -226,6 +226,7 @@ static void compare_sums(struct bench_case *question, size_t round)
         if (has_first && (run->sum != sum || run->bytes != bytes))
             question->results_differ = true;
         has_first = true;
+        question->match_count = run->match_count;
         sum = run->sum;
         bytes = run->bytes;
     }
@@ -261,7 +262,7 @@ static int run_round(const struct measure *measure, struct bench_case *question,
 
 /* So many operations a run as the budget allows, by the times of the warm-up. */
 static size_t choose_ops(const struct measure *measure, const struct bench_case *question,
-                         uint64_t budget_ns)
+                         uint64_t budget_ns, double round_ns)
 {
     double all = 0, fastest = 1e18;
     for (size_t i = 0; i < question->series_count; i++) {
@@ -272,8 +273,11 @@ static size_t choose_ops(const struct measure *measure, const struct bench_case 
         all += each;
         if (each < fastest)
             fastest = each;
+        /* outside the clock: files made to be overwritten, caches emptied */
+        if (question->state != BENCH_WARM && all < round_ns / (double)run->op_count)
+            all = round_ns / (double)run->op_count;
     }
-    double count = (double)budget_ns / (double)measure->round_count / (all > 1 ? all : 1);
+    double count = (double)budget_ns / (double)question->round_count / (all > 1 ? all : 1);
     if (count * fastest > RUN_WANTED_NS)
         count = RUN_WANTED_NS / fastest;
     size_t most = ops_max(measure, question);
@@ -301,7 +305,8 @@ static const char *refuse(const struct measure *measure, const struct bench_case
 static int make_room(const struct measure *measure, struct bench_case *question,
                      struct sqlpack_error *err)
 {
-    question->round_count = measure->round_count;
+    if (question->round_count == 0 || question->round_count > measure->round_count)
+        question->round_count = measure->round_count;
     for (size_t i = 0; i < question->series_count; i++) {
         struct bench_series *series = &question->series[i];
         series->runs = calloc(measure->round_count, sizeof(*series->runs));
@@ -334,7 +339,7 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
     uint64_t began = bench_now();
     if (run_round(measure, question, -1, &random, order, first, err) < 0)
         return -1;
-    size_t count = choose_ops(measure, question, budget_ns);
+    size_t count = choose_ops(measure, question, budget_ns, (double)(bench_now() - began));
     for (size_t round = 0; round < question->round_count; round++) {
         if (run_round(measure, question, (long)round, &random, order, count, err) < 0)
             return -1;

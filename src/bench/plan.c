@@ -135,51 +135,195 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
     return add_layouts(question, options->layouts, err);
 }
 
+/* -- everything once, queries, writes ------------------------------------------------------- */
+
+static int add_full_read(struct bench_result *result, enum bench_state state,
+                         struct sqlpack_error *err)
+{
+    static const struct bench_arm *const arms[] = {&arm_file_walk,   &arm_file_inode,
+                                                   &arm_pack_scan,   &arm_pack_mapped_scan,
+                                                   &arm_concat_scan, NULL};
+    struct bench_case *question = plan_case(result, BENCH_READ_ALL, state, err);
+    if (!question || add_arms(question, arms, err) < 0)
+        return -1;
+    question->wanted_ops = WANTED_READS;
+    return plan_effect(question, BENCH_DROP_IN, "F-walk", "S-scan", err) < 0 ||
+                   plan_effect(question, BENCH_BEST, "F-inode",
+                               state == BENCH_WARM ? "S-mscan" : "S-scan", err) < 0
+               ? -1
+               : 0;
+}
+
+/* A pack of another program has its metadata in sqlar itself. */
+static int add_query(struct bench_result *result, const struct corpus *corpus,
+                     enum bench_workload workload, struct sqlpack_error *err)
+{
+    struct bench_case *question = plan_case(result, workload, BENCH_WARM, err);
+    bool is_filter = workload == BENCH_FILTER_SIZE || workload == BENCH_FILTER_TIME ||
+                     workload == BENCH_FILTER_READ;
+    const struct bench_arm *plain =
+        is_filter && corpus->has_stat ? &arm_query_stat : &arm_query_sqlar;
+    if (!question || plan_series(question, &arm_walk_files, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+        plan_series(question, plain, BENCH_LAYOUT_ASIS, NULL, err) < 0)
+        return -1;
+    if (is_filter && corpus->has_stat &&
+        (plan_series(question, &arm_query_index, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+         plan_effect(question, BENCH_BEST, "F-find", "S-index", err) < 0))
+        return -1;
+    if (workload != BENCH_FILTER_READ &&
+        (plan_series(question, &arm_query_library, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+         plan_effect(question, BENCH_OTHER, "F-find", "S-list", err) < 0))
+        return -1;
+    if (workload == BENCH_FILTER_READ && corpus->has_pieces)
+        snprintf(question->missing, sizeof(question->missing), "some content is in pieces");
+    return plan_effect(question, BENCH_DROP_IN, "F-find", plain->name, err);
+}
+
+static int add_queries(struct bench_result *result, const struct corpus *corpus,
+                       struct sqlpack_error *err)
+{
+    static const enum bench_workload workloads[] = {
+        BENCH_FILTER_SIZE, BENCH_FILTER_TIME, BENCH_FILTER_NAME, BENCH_FILTER_READ, BENCH_LIST};
+    for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++)
+        if (add_query(result, corpus, workloads[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+static int add_writes(struct bench_result *result, const struct bench_options *options,
+                      enum bench_workload workload, struct sqlpack_error *err)
+{
+    static const struct bench_arm *const arms[] = {&arm_write_files, &arm_write_journal,
+                                                   &arm_write_wal, NULL};
+    static const enum bench_durability classes[] = {BENCH_SYNC_NONE, BENCH_SYNC_END,
+                                                    BENCH_SYNC_EACH};
+    for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+        struct bench_case *question = plan_case(result, workload, BENCH_STATELESS, err);
+        if (!question || add_arms(question, arms, err) < 0 ||
+            plan_effect(question, BENCH_DROP_IN, "F-write", "S-journal", err) < 0 ||
+            plan_effect(question, classes[i] == BENCH_SYNC_EACH ? BENCH_BEST : BENCH_OTHER,
+                        "F-write", "S-wal", err) < 0)
+            return -1;
+        question->durability = classes[i];
+        if (classes[i] == BENCH_SYNC_EACH)
+            question->batch = options->batch ? options->batch : 1;
+    }
+    return 0;
+}
+
+static int add_threads(struct bench_result *result, unsigned threads, struct sqlpack_error *err)
+{
+    static const struct bench_arm *const arms[] = {
+        &arm_file_path, &arm_file_best, &arm_pack_naive, &arm_pack_immutable, &arm_pack_mmap, NULL};
+    struct bench_case *question = plan_case(result, BENCH_READ_RANDOM, BENCH_WARM, err);
+    if (!question || add_arms(question, arms, err) < 0)
+        return -1;
+    question->threads = threads;
+    question->wanted_ops = WANTED_READS;
+    return plan_effect(question, BENCH_DROP_IN, "F-path", "S-naive", err) < 0 ||
+                   plan_effect(question, BENCH_BEST, "F-best", "S-mmap", err) < 0
+               ? -1
+               : 0;
+}
+
+static int add_first_read(struct bench_result *result, struct sqlpack_error *err)
+{
+    static const struct bench_arm *const arms[] = {&arm_file_path, &arm_pack_naive,
+                                                   &arm_pack_immutable, &arm_pack_library, NULL};
+    struct bench_case *question = plan_case(result, BENCH_FIRST_READ, BENCH_WARM, err);
+    if (!question || add_arms(question, arms, err) < 0)
+        return -1;
+    return plan_effect(question, BENCH_DROP_IN, "F-path", "S-naive", err) < 0 ||
+                   plan_effect(question, BENCH_BEST, "F-path", "S-imm", err) < 0
+               ? -1
+               : 0;
+}
+
+/* Few rounds: each is seconds, and no pair hangs on them. */
+static int add_whole(struct bench_result *result, struct sqlpack_error *err)
+{
+    static const enum bench_workload workloads[] = {BENCH_DO_PACK, BENCH_DO_UNPACK,
+                                                    BENCH_DO_VERIFY};
+    for (size_t i = 0; i < sizeof(workloads) / sizeof(workloads[0]); i++) {
+        struct bench_case *question = plan_case(result, workloads[i], BENCH_STATELESS, err);
+        if (!question || plan_series(question, &arm_whole, BENCH_LAYOUT_ASIS, NULL, err) < 0)
+            return -1;
+        question->round_count = 3;
+    }
+    return 0;
+}
+
 /* -- presets ------------------------------------------------------------------------------ */
 
-static int plan_quick(const struct bench_options *options, struct bench_result *result,
-                      struct sqlpack_error *err)
+struct plan {
+    const struct bench_options *options;
+    const struct corpus *corpus;
+    struct bench_result *result;
+};
+
+static int plan_quick(const struct plan *plan, struct sqlpack_error *err)
 {
-    return add_reads(result, options, BENCH_READ_RANDOM, BENCH_WARM, few_readers, err);
+    return add_reads(plan->result, plan->options, BENCH_READ_RANDOM, BENCH_WARM, few_readers, err) <
+                       0 ||
+                   add_full_read(plan->result, BENCH_WARM, err) < 0 ||
+                   add_query(plan->result, plan->corpus, BENCH_FILTER_SIZE, err) < 0
+               ? -1
+               : 0;
 }
 
-static int plan_default(const struct bench_options *options, struct bench_result *result,
-                        struct sqlpack_error *err)
+static int plan_default(const struct plan *plan, struct sqlpack_error *err)
 {
+    struct bench_result *result = plan->result;
+    const struct bench_options *options = plan->options;
     if (add_reads(result, options, BENCH_READ_RANDOM, BENCH_WARM, all_readers, err) < 0 ||
-        add_reads(result, options, BENCH_READ_RANDOM, BENCH_COLD, cold_readers, err) < 0)
+        add_reads(result, options, BENCH_READ_RANDOM, BENCH_COLD, cold_readers, err) < 0 ||
+        add_full_read(result, BENCH_WARM, err) < 0 || add_full_read(result, BENCH_COLD, err) < 0 ||
+        add_queries(result, plan->corpus, err) < 0 || add_first_read(result, err) < 0 ||
+        add_threads(result, 2, err) < 0)
         return -1;
+    for (enum bench_workload w = BENCH_WRITE_CREATE; w <= BENCH_WRITE_DELETE; w++)
+        if (add_writes(result, options, w, err) < 0)
+            return -1;
     return 0;
 }
 
-static int plan_full(const struct bench_options *options, struct bench_result *result,
-                     struct sqlpack_error *err)
+static int plan_full(const struct plan *plan, struct sqlpack_error *err)
 {
-    if (plan_default(options, result, err) < 0 ||
-        add_reads(result, options, BENCH_READ_ZIPF, BENCH_WARM, order_readers, err) < 0 ||
-        add_reads(result, options, BENCH_READ_ASCENDING, BENCH_WARM, order_readers, err) < 0 ||
-        add_reads(result, options, BENCH_READ_DESCENDING, BENCH_WARM, order_readers, err) < 0)
+    static const enum bench_workload orders[] = {BENCH_READ_ZIPF, BENCH_READ_ASCENDING,
+                                                 BENCH_READ_DESCENDING};
+    struct bench_result *result = plan->result;
+    if (plan_default(plan, err) < 0 || add_threads(result, 4, err) < 0)
         return -1;
-    return 0;
+    for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
+        if (add_reads(result, plan->options, orders[i], BENCH_WARM, order_readers, err) < 0)
+            return -1;
+    return add_whole(result, err);
 }
 
 int plan_make(const struct bench_options *options, const struct corpus *corpus,
               struct bench_result *result, struct sqlpack_error *err)
 {
-    (void)corpus;
-    switch (options->preset) {
-    case BENCH_PRESET_QUICK:
-        return plan_quick(options, result, err);
-    case BENCH_PRESET_FULL:
-        return plan_full(options, result, err);
-    default:
-        return plan_default(options, result, err);
-    }
+    const struct plan plan = {.options = options, .corpus = corpus, .result = result};
+    int status;
+    if (options->preset == BENCH_PRESET_QUICK)
+        status = plan_quick(&plan, err);
+    else if (options->preset == BENCH_PRESET_FULL)
+        status = plan_full(&plan, err);
+    else
+        status = plan_default(&plan, err);
+    if (status == 0 && corpus->data.replay_count)
+        status = add_reads(result, options, BENCH_READ_REPLAY, BENCH_WARM, order_readers, err);
+    if (status == 0 && options->drop_caches)
+        status = add_reads(result, options, BENCH_READ_RANDOM, BENCH_FULL_COLD, cold_readers, err);
+    return status;
 }
 
 unsigned plan_weight(const struct bench_case *question)
 {
-    if (question->workload == BENCH_READ_RANDOM)
-        return 4;
-    return 1;
+    if (question->workload == BENCH_READ_RANDOM && question->threads == 1)
+        return 6;
+    if (question->workload == BENCH_READ_ALL || question->workload == BENCH_FILTER_SIZE ||
+        question->threads > 1)
+        return 3;
+    return 2;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Random numbers that are the same everywhere for a seed, permutations, and Zipf's law. */
+/* Random numbers that are the same everywhere for a seed, and orders of keys. */
 #include <math.h>
+#include <string.h>
 
 #include "bench/bench.h"
 #include "bench/run.h"
@@ -12,6 +13,22 @@ uint64_t bench_seed_next(uint64_t *seed)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+uint64_t bench_hash(const void *data, size_t size)
+{
+    const unsigned char *at = data;
+    uint64_t hash = size;
+    for (; size >= 8; size -= 8, at += 8) {
+        uint64_t word;
+        memcpy(&word, at, 8);
+        hash = (hash ^ word) * 0x9fb21c651e98df25u;
+        hash ^= hash >> 32;
+    }
+    uint64_t rest = 0;
+    memcpy(&rest, at, size);
+    hash ^= rest;
+    return bench_seed_next(&hash);
 }
 
 void bench_random_seed(struct bench_random *random, uint64_t seed)
@@ -59,10 +76,23 @@ void bench_random_fill(struct bench_random *random, void *data, size_t size)
     unsigned char *at = data;
     for (; size >= 8; size -= 8, at += 8) {
         uint64_t value = bench_random_next(random);
-        __builtin_memcpy(at, &value, 8);
+        memcpy(at, &value, 8);
     }
     uint64_t value = bench_random_next(random);
-    __builtin_memcpy(at, &value, size);
+    memcpy(at, &value, size);
+}
+
+int bench_compare_keys(const void *a, const void *b)
+{
+    uint32_t left = *(const uint32_t *)a, right = *(const uint32_t *)b;
+    return (left > right) - (left < right);
+}
+
+int bench_compare_ids(const void *a, const void *b, void *keys)
+{
+    int64_t left = ((const struct bench_key *)keys)[*(const uint32_t *)a].id;
+    int64_t right = ((const struct bench_key *)keys)[*(const uint32_t *)b].id;
+    return (left > right) - (left < right);
 }
 
 void order_shuffle(struct bench_random *random, uint32_t *order, size_t count)

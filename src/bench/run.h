@@ -28,6 +28,9 @@ static inline uint64_t bench_touch(const void *data, size_t size)
 /* -- random.c ----------------------------------------------------------------------------- */
 
 uint64_t bench_seed_next(uint64_t *seed);
+/* A 64-bit hash, for sets and tables. */
+uint64_t bench_hash(const void *data, size_t size);
+
 void bench_random_fill(struct bench_random *random, void *data, size_t size);
 void order_shuffle(struct bench_random *random, uint32_t *order, size_t count);
 
@@ -90,6 +93,8 @@ struct corpus {
     struct bench_key *keys;
     struct buf names;
     uint32_t *by_id;
+    bool has_stat;   /* the pack has metadata in a table of its own */
+    bool has_pieces; /* the pack has content in more than one row */
     struct bench_tree trees[BENCH_LAYOUTS];
     struct bench_data data;
 };
@@ -148,12 +153,46 @@ int child_run(const struct bench_task *task, const struct bench_pace *pace,
 int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
               struct sqlpack_error *err);
 
+/* The same for the first read of a fresh process (first.c). */
+int first_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
+               struct sqlpack_error *err);
+
 /* What a child counts around its timed part. */
 struct child_meter {
     uint64_t values[16];
 };
 void child_meter_start(struct child_meter *meter);
 void child_meter_stop(const struct child_meter *meter, struct bench_run *run);
+
+/* -- query.c, filter.c --------------------------------------------------------------------- */
+
+struct query_answer {
+    uint64_t match_count, sum, bytes;
+};
+typedef int query_function(const struct bench_task *task, void *state, struct query_answer *answer,
+                           struct sqlpack_error *err);
+
+/* The timed loop of queries, in the child. */
+int query_loop(const struct bench_task *task, query_function *query, void *state,
+               struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err);
+void query_hit(struct query_answer *answer, const char *name, size_t size);
+
+int filter_choose(const char *pack, struct bench_filter *ret_filter, struct sqlpack_error *err);
+
+/* -- write_file.c -------------------------------------------------------------------------- */
+
+/* What a run of writes needs, made before the clock starts. */
+#define WRITE_POOL_BYTES (8u << 20)
+struct write_pool {
+    unsigned char *data; /* random content; owned */
+    uint32_t *entries;   /* the entry of every write, all different; owned */
+    size_t population;   /* entries that are there beforehand */
+};
+int write_pool(const struct bench_task *task, struct write_pool *ret_pool); /* 0, or -1: memory */
+void write_pool_release(struct write_pool *pool);
+const void *write_content(const struct write_pool *pool, size_t index); /* of size_max bytes */
+void write_count_bytes(const struct bench_task *task, const struct write_pool *pool,
+                       struct bench_run *run);
 
 /* -- measure.c, plan.c, environment.c ----------------------------------------------------- */
 
@@ -203,9 +242,24 @@ void environment_end(const struct environment_start *start, struct bench_result 
 
 /* -- arms --------------------------------------------------------------------------------- */
 
-extern const struct bench_arm arm_file_stdio, arm_file_path, arm_file_best;
+/* The order of keys by their rows, for qsort_r; `keys` is an array of struct bench_key. */
+int bench_compare_ids(const void *a, const void *b, void *keys);
+int bench_compare_keys(const void *a, const void *b);
+
+extern const struct bench_arm arm_file_stdio, arm_file_path, arm_file_best, arm_file_walk,
+    arm_file_inode;
 extern const struct bench_arm arm_pack_naive, arm_pack_txn, arm_pack_rowid, arm_pack_blob,
-    arm_pack_immutable, arm_pack_mmap, arm_pack_library;
-extern const struct bench_arm arm_concat;
+    arm_pack_immutable, arm_pack_mmap, arm_pack_library, arm_pack_scan, arm_pack_mapped_scan;
+extern const struct bench_arm arm_concat, arm_concat_scan;
+
+/* Queries on metadata (query.c, query_pack.c). */
+extern const struct bench_arm arm_walk_files, arm_query_stat, arm_query_sqlar, arm_query_index,
+    arm_query_library;
+
+/* Writes (write_file.c, write_pack.c). */
+extern const struct bench_arm arm_write_files, arm_write_journal, arm_write_wal;
+
+/* Whole commands, through the library. */
+extern const struct bench_arm arm_whole;
 
 #endif
