@@ -457,6 +457,7 @@ void record_text(struct record *record, const char *text, size_t size);
 void record_blob(struct record *record, const void *data, size_t size);
 void record_blob_tail(struct record *record, uint64_t size); /* the last value; its bytes follow */
 int record_end(struct record *record, struct buf *out); /* appends it; 0, or -1 out of memory */
+size_t record_size(const struct record *record);        /* what record_end would append */
 void record_release(struct record *record);
 
 /* -- page_file.c: the pages of a new file ------------------------------------------------------ */

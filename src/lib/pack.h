@@ -172,12 +172,17 @@ bool pack_help(struct packer *packer, struct codec *codec);
  * record_end. rows_sqlar builds a link's path in `room`; it returns -1 when out of memory. */
 int64_t ids_take(struct ids *ids, const struct sqlpack_entry *entry, bool is_chunked);
 void rows_name(struct record *record, const struct sqlpack_entry *entry);
-void rows_stat(struct record *record, const struct sqlpack_entry *entry);
+void rows_stat(struct record *record, const struct sqlpack_entry *entry, int64_t seal);
 int rows_sqlar(struct record *record, struct buf *room, const struct sqlpack_entry *entry,
                bool is_chunked, uint64_t stored_bytes);
 void rows_chunk(struct record *record, int64_t id, const struct piece *piece);
 void rows_chunk_key(struct record *record, int64_t id, const struct piece *piece, int64_t rowid);
 void rows_loss(struct record *record, const struct sqlpack_problem *problem);
+
+/* Adds an entry to the counts of a result, and an owner to a set (-1: out of memory). */
+void rows_count(struct sqlpack_pack_result *result, const struct sqlpack_entry *entry,
+                const struct stat *stat);
+int owner_set_add(struct owner_set *set, uint32_t id);
 
 /* pack_place.c: in turn, gives items up to `end` ids, rows and pages. */
 int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);

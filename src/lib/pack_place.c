@@ -45,53 +45,6 @@ static int tell_until(struct packer *packer, struct kept_problems *problems, siz
 
 /* -- what is told of an entry -- */
 
-static int add_owner(struct owner_set *set, uint32_t id)
-{
-    size_t low = 0, high = set->count;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (set->ids[middle] == id)
-            return 0;
-        if (set->ids[middle] < id)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (set->count == set->capacity) {
-        size_t capacity = set->capacity ? 2 * set->capacity : 16;
-        uint32_t *ids = realloc(set->ids, capacity * sizeof(*ids));
-        if (!ids)
-            return -1;
-        set->ids = ids;
-        set->capacity = capacity;
-    }
-    memmove(set->ids + low + 1, set->ids + low, (set->count - low) * sizeof(*set->ids));
-    set->ids[low] = id;
-    set->count++;
-    return 0;
-}
-
-static void count_entry(struct sqlpack_pack_result *result, const struct item *item)
-{
-    const struct sqlpack_entry *entry = &item->entry;
-    if (entry->link) {
-        result->hard_link_count++;
-        return;
-    }
-    result->tree_allocated_bytes += (uint64_t)item->stat.st_blocks * 512;
-    result->tree_inode_count++;
-    if (S_ISREG(entry->mode)) {
-        result->file_count++;
-        result->content_bytes += entry->sz;
-    } else if (S_ISDIR(entry->mode)) {
-        result->folder_count += entry->id != 0; /* the root is not an entry of its own */
-    } else if (S_ISLNK(entry->mode)) {
-        result->symlink_count++;
-    } else {
-        result->special_count++;
-    }
-}
-
 /* Makes a further name of a file a hard link, and remembers a first one. */
 static int resolve_link(struct packer *packer, struct item *item, struct sqlpack_error *err)
 {
@@ -126,7 +79,7 @@ static int append_late(struct packer *packer, struct late_rows *late, const stru
     struct late_frame frame = {.id = item->entry.id};
     if (buf_append(&rows, &frame, sizeof(frame)) < 0)
         return fail_no_memory(err);
-    rows_stat(&packer->record, &item->entry);
+    rows_stat(&packer->record, &item->entry, hash_seal(&item->entry));
     if (record_end(&packer->record, &rows) < 0)
         return fail_no_memory(err);
     frame.stat_bytes = rows.size - sizeof(frame);
@@ -221,7 +174,7 @@ static int place_rows(struct packer *packer, struct batch *batch, const struct i
             return -1;
         return item->is_chunked ? append_pieces(packer, batch, item, err) : 0;
     }
-    rows_stat(record, entry);
+    rows_stat(record, entry, hash_seal(entry));
     if (pack_append(packer, TABLE_STAT, entry->id, record, err) < 0)
         return -1;
     return entry->name[0] ? place_sqlar(packer, batch, item, err) : 0;
@@ -243,9 +196,10 @@ static int place_item(struct packer *packer, struct batch *batch, struct item *i
         entry->ctime_ns = SQLPACK_NO_TIME;
     if (resolve_link(packer, item, err) < 0)
         return -1;
-    if (add_owner(&packer->users, entry->uid) < 0 || add_owner(&packer->groups, entry->gid) < 0)
+    if (owner_set_add(&packer->users, entry->uid) < 0 ||
+        owner_set_add(&packer->groups, entry->gid) < 0)
         return fail_no_memory(err);
-    count_entry(packer->result, item);
+    rows_count(packer->result, entry, &item->stat);
     hash_sum_add(&packer->root, entry, false);
     if (place_rows(packer, batch, item, err) < 0)
         return -1;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The ids of a pack and its rows as records: what packing writes, and audit only counts. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "lib/pack.h"
@@ -28,7 +29,7 @@ void rows_name(struct record *record, const struct sqlpack_entry *entry)
     record_int(record, entry->id);
 }
 
-void rows_stat(struct record *record, const struct sqlpack_entry *entry)
+void rows_stat(struct record *record, const struct sqlpack_entry *entry, int64_t seal)
 {
     record_begin(record);
     record_null(record); /* the id is the row's key */
@@ -58,7 +59,7 @@ void rows_stat(struct record *record, const struct sqlpack_entry *entry)
         record_blob(record, entry->digest, sizeof(entry->digest));
     else
         record_null(record);
-    record_int8(record, hash_seal(entry));
+    record_int8(record, seal);
 }
 
 /* The path from the folder of `name` to `target`, both under the root: "../" as often as it takes.
@@ -130,4 +131,53 @@ void rows_loss(struct record *record, const struct sqlpack_problem *problem)
     record_text(record, problem->name, strlen(problem->name));
     record_text(record, problem->what, strlen(problem->what));
     record_int(record, problem->os_errno);
+}
+
+/* -- what a pack tells of its entries as a whole -- */
+
+int owner_set_add(struct owner_set *set, uint32_t id)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (set->ids[middle] == id)
+            return 0;
+        if (set->ids[middle] < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (set->count == set->capacity) {
+        size_t capacity = set->capacity ? 2 * set->capacity : 16;
+        uint32_t *ids = realloc(set->ids, capacity * sizeof(*ids));
+        if (!ids)
+            return -1;
+        set->ids = ids;
+        set->capacity = capacity;
+    }
+    memmove(set->ids + low + 1, set->ids + low, (set->count - low) * sizeof(*set->ids));
+    set->ids[low] = id;
+    set->count++;
+    return 0;
+}
+
+void rows_count(struct sqlpack_pack_result *result, const struct sqlpack_entry *entry,
+                const struct stat *stat)
+{
+    if (entry->link) {
+        result->hard_link_count++;
+        return;
+    }
+    result->tree_allocated_bytes += (uint64_t)stat->st_blocks * 512;
+    result->tree_inode_count++;
+    if (S_ISREG(entry->mode)) {
+        result->file_count++;
+        result->content_bytes += entry->sz;
+    } else if (S_ISDIR(entry->mode)) {
+        result->folder_count += entry->id != 0; /* the root is not an entry of its own */
+    } else if (S_ISLNK(entry->mode)) {
+        result->symlink_count++;
+    } else {
+        result->special_count++;
+    }
 }

@@ -77,13 +77,22 @@ void record_blob_tail(struct record *record, uint64_t size)
     add_type(record, 12 + 2 * size);
 }
 
+/* The header's length counts itself. */
+static uint64_t header_bytes(const struct record *record)
+{
+    uint64_t header = record->type_bytes + 1;
+    return page_varint_bytes(header) > 1 ? record->type_bytes + page_varint_bytes(header) : header;
+}
+
+size_t record_size(const struct record *record)
+{
+    return (size_t)header_bytes(record) + record->values.size;
+}
+
 int record_end(struct record *record, struct buf *out)
 {
     unsigned char head[PAGE_VARINT_MAX];
-    /* the header's length counts itself */
-    uint64_t header = record->type_bytes + 1;
-    if (page_varint_bytes(header) > 1)
-        header = record->type_bytes + page_varint_bytes(header);
+    uint64_t header = header_bytes(record);
     size_t head_bytes = (size_t)(page_put_varint(head, header) - head);
     if (record->failed || buf_append(out, head, head_bytes) < 0 ||
         buf_append(out, record->types, record->type_bytes) < 0)
