@@ -9,7 +9,8 @@
 #define SPACE_PERCENT 10.0 /* of the tree's blocks, that a move must free */
 #define INODE_PERCENT 50.0 /* of all inodes, that the tree takes, do as well */
 #define LEAD_MAX      1.25 /* by which files may be faster in a row, still to migrate */
-#define LOST_ROWS     2    /* in which files are faster, to stay */
+#define MIB           1048576.0
+#define LOST_ROWS     2 /* in which files are faster, to stay */
 
 /* -- texts of one case ---------------------------------------------------------------------- */
 
@@ -174,10 +175,10 @@ static void judge_space(const struct bench_corpus *corpus, struct bench_line *li
     bench_space(corpus, &freed);
     line->is_known = true;
     snprintf(line->text, sizeof(line->text),
-             "%s %.1f to %.1f MiB of %.1f MiB (%.1f to %.1f %%); frees %llu inodes",
-             freed.high_bytes >= 0 ? "frees" : "takes more:", freed.low_bytes / 1048576,
-             freed.high_bytes / 1048576, (double)corpus->tree_allocated_bytes / 1048576,
-             freed.low_percent, freed.high_percent, (unsigned long long)corpus->tree_inode_count);
+             "frees %.1f to %.1f %% of %.1f MiB (%.1f to %.1f MiB) and %llu inodes",
+             freed.low_percent, freed.high_percent, (double)corpus->tree_allocated_bytes / MIB,
+             freed.low_bytes / MIB, freed.high_bytes / MIB,
+             (unsigned long long)corpus->tree_inode_count);
 }
 
 /* -- advice --------------------------------------------------------------------------------- */
@@ -234,21 +235,38 @@ static struct rows count_rows(const struct bench_result *result)
     return rows;
 }
 
-static void add_reason(struct bench_result *result, enum bench_criterion row)
+static void add_reason(struct bench_result *result, enum bench_criterion row, const char *what)
+{
+    append(result->reason, sizeof(result->reason), "%s%s %s", result->reason[0] ? "; " : "",
+           bench_criterion_name(row), what);
+}
+
+static void add_row(struct bench_result *result, enum bench_criterion row)
 {
     const struct bench_line *line = &result->lines[row];
-    append(result->reason, sizeof(result->reason), "%s%s: %s", result->reason[0] ? "; " : "",
-           bench_criterion_name(row), line->is_known ? line->text : "not measured");
+    double lead = row_lead(result, row);
+    char what[96];
+    if (!line->is_known)
+        snprintf(what, sizeof(what), "not measured");
+    else if (lead > 0)
+        snprintf(what, sizeof(what), "%s, by up to x%.2f", bench_verdict_name(line->verdict), lead);
+    else
+        snprintf(what, sizeof(what), "%s", bench_verdict_name(line->verdict));
+    add_reason(result, row, what);
 }
 
 /* The rows that decided: space, and the reads that went one way or the other. */
 static void give_reasons(struct bench_result *result)
 {
+    struct bench_freed freed;
+    char what[64];
+    bench_space(&result->corpus, &freed);
+    snprintf(what, sizeof(what), "%.1f to %.1f %% freed", freed.low_percent, freed.high_percent);
     result->reason[0] = '\0';
-    add_reason(result, BENCH_ON_SPACE);
+    add_reason(result, BENCH_ON_SPACE, what);
     for (size_t i = 0; i < READ_ROWS; i++)
         if (decides(result, read_rows[i]))
-            add_reason(result, read_rows[i]);
+            add_row(result, read_rows[i]);
 }
 
 static enum bench_advice advise(const struct bench_result *result)

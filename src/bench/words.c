@@ -50,6 +50,8 @@ static const char *const caveats[] = {
     "freed bytes assume no snapshots, reflinks or hard links from outside; ext4 does not give "
     "inode space back",
     "SQLite's mmap is capped by its build and turns I/O errors into SIGBUS",
+    "a pack is no answer where many processes write, where tools need real paths, on network file "
+    "systems, or for files above 1 GB",
     "not measured: sendfile, permissions, backup and rsync deltas, recovery of a damaged pack",
 };
 

@@ -332,6 +332,12 @@ void out_text(struct out *out, const char *key, const char *label, const char *t
     }
 }
 
+void out_figure(struct out *out, const char *label, const char *text)
+{
+    if (!out->json)
+        keep(out, RIGHT, label, text);
+}
+
 void out_name(struct out *out, const char *key, const char *label, const char *name)
 {
     if (out->json && key) {

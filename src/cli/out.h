@@ -40,6 +40,7 @@ void out_end(struct out *out);
 
 /* The fields of a record. */
 void out_text(struct out *out, const char *key, const char *label, const char *text);
+void out_figure(struct out *out, const char *label, const char *text); /* text only; set right */
 void out_flag(struct out *out, const char *key, const char *label, bool flag);
 void out_number(struct out *out, const char *key, const char *label, int64_t number);
 void out_count(struct out *out, const char *key, const char *label, uint64_t count); /* 1,234 */

@@ -67,10 +67,10 @@ static void print_change(struct out *out, const struct bench_case *a,
     }
     out_row_begin(out);
     out_text(out, NULL, "code", of_a->label);
-    out_text(out, NULL, "before", words_us(of_a->summary.median_us).text);
-    out_text(out, NULL, "after", words_us(of_b->summary.median_us).text);
-    out_text(out, NULL, "ratio", words_ratio(change.ratio).text);
-    out_text(out, NULL, "interval", words_interval(&change.interval).text);
+    out_figure(out, "before", words_us(of_a->summary.median_us).text);
+    out_figure(out, "after", words_us(of_b->summary.median_us).text);
+    out_figure(out, "ratio", words_ratio(change.ratio).text);
+    out_figure(out, "interval", words_interval(&change.interval).text);
     out_text(out, NULL, "now", bench_change_name(change.kind));
     out_row_end(out);
 }

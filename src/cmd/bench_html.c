@@ -26,7 +26,7 @@ static void format_ratio(double ratio, char *ret_text, size_t size)
 
 static void format_percent(double percent, char *ret_text, size_t size)
 {
-    snprintf(ret_text, size, "%g %%", percent);
+    snprintf(ret_text, size, "%g %%", fabs(percent)); /* an axis may begin at -0 */
 }
 
 static void format_round(double round, char *ret_text, size_t size)
@@ -288,8 +288,8 @@ static void add_space(struct html *html, const struct bench_corpus *corpus)
     struct text values[SQLPACK_PAGE_SIZES + 2];
     size_t count = 2;
     double content = (double)corpus->bytes;
-    bars[0].parts[0] = content;
-    bars[0].parts[1] = (double)corpus->padding_bytes;
+    fill_bar(&bars[0], (double)(corpus->tree_allocated_bytes - corpus->folder_allocated_bytes),
+             content);
     bars[0].parts[2] = (double)corpus->folder_allocated_bytes;
     values[0] = text_bytes(corpus->tree_allocated_bytes);
     fill_bar(&bars[1], (double)corpus->pack_allocated_bytes, content);
@@ -298,7 +298,7 @@ static void add_space(struct html *html, const struct bench_corpus *corpus)
         double bytes = corpus->choices[i].entry_bytes * (double)corpus->entry_count;
         if (!(bytes > 0))
             continue;
-        snprintf(labels[i].text, sizeof(labels[i].text), "pages of %s, as estimated",
+        snprintf(labels[i].text, sizeof(labels[i].text), "%s pages",
                  text_bytes(corpus->choices[i].page_bytes).text);
         values[count] = text_bytes((uint64_t)bytes);
         bars[count].label = labels[i].text;
@@ -310,6 +310,8 @@ static void add_space(struct html *html, const struct bench_corpus *corpus)
                                     .bars = bars,
                                     .count = count};
     html_heading(html, "Space");
+    if (count > 2)
+        html_text(html, "Packs of other page sizes are estimated from a sample.");
     html_bars(html, &chart);
 }
 
@@ -336,7 +338,7 @@ static void add_machine(struct html *html, const struct bench_result *result)
     add_fact(html, "mount options", env->mount_options);
     add_fact(html, "device", env->device);
     snprintf(text, sizeof(text), "%d KiB", env->read_ahead_kib);
-    add_fact(html, "read-ahead", text);
+    add_fact(html, "read-ahead", env->read_ahead_kib >= 0 ? text : "");
     add_fact(html, "SQLite", env->sqlite_version);
     add_fact(html, "page size", text_bytes(result->corpus.page_bytes).text);
     snprintf(text, sizeof(text), "%" PRIu64, result->seed);

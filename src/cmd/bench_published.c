@@ -8,7 +8,7 @@
 
 static void print_number(struct out *out, const char *label, double number)
 {
-    out_text(out, NULL, label, words_ratio(number).text);
+    out_figure(out, label, words_ratio(number).text);
 }
 
 static bool is_measured(const struct bench_series *series)

@@ -40,10 +40,12 @@ static void print_machine(struct out *out, const struct bench_environment *env)
              env->virtualisation[0] ? env->virtualisation : "no virtual machine seen",
              env->sqlite_version);
     out_text(out, NULL, "system", text);
-    snprintf(text, sizeof(text), "%s on %s%s%s, read-ahead %d KiB", env->file_system,
-             env->device[0] ? env->device : "no device", env->device_model[0] ? ", " : "",
-             env->device_model, env->read_ahead_kib > 0 ? env->read_ahead_kib : 0);
-    out_text(out, NULL, "storage", text);
+    snprintf(text, sizeof(text), "%s%s%s%s%s", env->file_system, env->device[0] ? " on " : "",
+             env->device, env->device_model[0] ? ", " : "", env->device_model);
+    if (env->read_ahead_kib >= 0)
+        snprintf(text + strlen(text), sizeof(text) - strlen(text), ", read-ahead %d KiB",
+                 env->read_ahead_kib);
+    out_text(out, NULL, text[0] ? "storage" : NULL, text);
 }
 
 /* The fastest operation of an arm that reads: what the bookkeeping is to be held against. */
@@ -125,7 +127,7 @@ static void print_time(struct out *out, const struct bench_series *series, bool 
     char text[64];
     snprintf(text, sizeof(text), "%s%s%s", words_us(series->summary.median_us).text,
              series->summary.is_too_short ? "+" : "", is_unproven ? "?" : "");
-    out_text(out, NULL, "time", text);
+    out_figure(out, "time", text);
 }
 
 static void print_share(struct out *out, const char *label, double percent)
@@ -133,7 +135,7 @@ static void print_share(struct out *out, const char *label, double percent)
     char text[32] = "-";
     if (isfinite(percent))
         snprintf(text, sizeof(text), "%3.0f%%", percent);
-    out_text(out, NULL, label, text);
+    out_figure(out, label, text);
 }
 
 /* Rows of one case; a series without runs is told below the table. */
@@ -146,9 +148,9 @@ static void print_series(struct out *out, const struct bench_case *question,
     out_row_begin(out);
     out_text(out, NULL, "code", series->label);
     print_time(out, series, is_unproven);
-    out_text(out, NULL, "p99", words_us(series->summary.p99_us).text);
-    out_text(out, NULL, "rate",
-             totals.bytes > 0 ? text_rate(series->summary.bytes_per_second).text : "-");
+    out_figure(out, "p99", words_us(series->summary.p99_us).text);
+    out_figure(out, "rate",
+               totals.bytes > 0 ? text_rate(series->summary.bytes_per_second).text : "-");
     print_share(out, "user", share(totals.user, totals.elapsed * threads));
     print_share(out, "kernel", share(totals.system, totals.elapsed * threads));
     if (question->state == BENCH_COLD || question->state == BENCH_FULL_COLD)
@@ -166,11 +168,11 @@ static void print_more(struct out *out, const struct bench_case *question,
     struct totals totals = add_up(question, series);
     out_row_begin(out);
     out_text(out, NULL, "code", series->label);
-    out_text(out, NULL, "min", words_us(summary->min_us).text);
-    out_text(out, NULL, "MAD", words_us(summary->mad_us).text);
-    out_text(out, NULL, "p50", words_us(summary->p50_us).text);
-    out_text(out, NULL, "p99.9", words_us(summary->p999_us).text);
-    out_text(out, NULL, "max", words_us(summary->max_op_us).text);
+    out_figure(out, "min", words_us(summary->min_us).text);
+    out_figure(out, "MAD", words_us(summary->mad_us).text);
+    out_figure(out, "p50", words_us(summary->p50_us).text);
+    out_figure(out, "p99.9", words_us(summary->p999_us).text);
+    out_figure(out, "max", words_us(summary->max_op_us).text);
     out_real(out, NULL, "reads/op", totals.ops > 0 ? totals.calls / totals.ops : (double)NAN, 2);
     out_count(out, NULL, "odd", summary->outlier_count);
     out_text(out, NULL, "drift", summary->has_drift ? "yes" : "no");
@@ -186,8 +188,8 @@ static void print_effect(struct out *out, const struct bench_case *question,
     out_row_begin(out);
     out_text(out, NULL, "pair", bench_pair_name(effect->pair));
     out_text(out, NULL, "times of", text);
-    out_text(out, NULL, "ratio", words_ratio(effect->ratio).text);
-    out_text(out, NULL, "interval", words_interval(&effect->interval).text);
+    out_figure(out, "ratio", words_ratio(effect->ratio).text);
+    out_figure(out, "interval", words_interval(&effect->interval).text);
     out_text(out, NULL, "verdict", bench_effect_words(question, effect).text);
     out_row_end(out);
 }
@@ -207,7 +209,28 @@ static void print_missing(FILE *file, const char *label, const char *missing)
     words_paragraph(file, "", 2, text);
 }
 
-static void print_case(struct out *out, const struct bench_case *question, bool verbose)
+/* Why the sides of the pairs that decide are not twice as fast. */
+static void print_limits(FILE *file, const struct bench_corpus *corpus,
+                         const struct bench_case *question)
+{
+    char text[1024] = "";
+    for (size_t i = 0; i < question->effect_count; i++) {
+        const struct bench_effect *effect = &question->effects[i];
+        const size_t sides[] = {effect->files, effect->pack};
+        for (size_t j = 0; j < 2; j++) {
+            struct bench_words limit = bench_limit(corpus, question, &question->series[sides[j]]);
+            bool counts = effect->pair == BENCH_DROP_IN || effect->pair == BENCH_BEST;
+            if (counts && limit.text[0] && !strstr(text, limit.text))
+                snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+                         text[0] ? "; " : "", limit.text);
+        }
+    }
+    if (text[0])
+        words_paragraph(file, "  time goes", 13, text);
+}
+
+static void print_case(struct out *out, const struct bench_corpus *corpus,
+                       const struct bench_case *question, bool verbose)
 {
     double slowest = slowest_us(question);
     print_heading(out->file, question);
@@ -234,21 +257,20 @@ static void print_case(struct out *out, const struct bench_case *question, bool 
     for (size_t i = 0; i < question->effect_count; i++)
         print_effect(out, question, &question->effects[i]);
     out_table_end(out);
+    print_limits(out->file, corpus, question);
     if (question->results_differ)
         print_missing(out->file, "fault", "the arms did not give the same");
 }
 
 /* -- the end -------------------------------------------------------------------------------- */
 
-static void print_gates(FILE *file, const struct bench_result *result, bool verbose)
+static void print_gates(FILE *file, const struct bench_result *result)
 {
     static const char *const outcomes[] = {
         [BENCH_NOT_KNOWN] = "not known", [BENCH_PASSED] = "passed", [BENCH_FAILED] = "failed"};
     for (size_t i = 0; i < BENCH_GATES; i++) {
         const struct bench_gate *gate = &result->gates[i];
         char text[256];
-        if (gate->outcome != BENCH_FAILED && !verbose)
-            continue;
         snprintf(text, sizeof(text), "%s%s%s", outcomes[gate->outcome], gate->detail[0] ? ": " : "",
                  gate->detail);
         words_paragraph(file, bench_gate_name((enum bench_gate_id)i), LINE_INDENT, text);
@@ -297,11 +319,12 @@ void bench_report(const struct bench_result *result, bool verbose)
     print_design(&out, result);
     out_end(&out);
     for (size_t i = 0; i < result->case_count; i++)
-        print_case(&out, &result->cases[i], verbose);
+        print_case(&out, &result->corpus, &result->cases[i], verbose);
     bench_report_published(result);
     print_list(out.file, "keep in mind", result);
     fputc('\n', out.file);
-    print_gates(out.file, result, verbose);
+    if (verbose)
+        print_gates(out.file, result);
     print_lines(out.file, result);
     print_advice(out.file, result);
     out_close(&out, 0);

@@ -254,7 +254,7 @@ static void reads_both_pairs(void)
     is_text(result.lines[BENCH_ON_READ_COLD].text, "pack faster x1.20 to x1.50", "as a range");
     ok(result.lines[BENCH_ON_READ_ALL].verdict == BENCH_DEPENDS, "a line of two cases");
     is_text(result.lines[BENCH_ON_SPACE].text,
-            "frees 299.0 to 300.0 MiB of 1000.0 MiB (29.9 to 30.0 %); frees 7 inodes", "space");
+            "frees 29.9 to 30.0 % of 1000.0 MiB (299.0 to 300.0 MiB) and 7 inodes", "space");
     ok(!result.lines[BENCH_ON_THREADS].is_known, "what was not measured is not known");
 }
 
@@ -270,7 +270,7 @@ static void advises(void)
     ok(result.advice == BENCH_TRADE_OFF, "too little space, though nothing is lost");
     set_result(12, slow);
     ok(result.advice == BENCH_TRADE_OFF, "files are faster by over 1.25 in one row");
-    ok(strstr(result.reason, "files faster x1.11 to x1.33"), "which is told");
+    ok(strstr(result.reason, "RANDOM READ warm files faster, by up to x1.33"), "which is told");
     set_result(12, close);
     ok(result.advice == BENCH_MIGRATE, "less than 1.25 does not matter");
     set_result(5, bad);
@@ -298,7 +298,7 @@ static void asks_how_it_is_read(void)
     set_result(12, good);
     snprintf(cases[1].missing, sizeof(cases[1].missing), "tmpfs");
     judge_lines(&result);
-    ok(result.advice == BENCH_TRADE_OFF && strstr(result.reason, "RANDOM READ cold: not measured"),
+    ok(result.advice == BENCH_TRADE_OFF && strstr(result.reason, "RANDOM READ cold not measured"),
        "what was not measured is no reason to migrate");
 }
 
@@ -362,6 +362,33 @@ static void keeps_gates(void)
     effect.pair = BENCH_DROP_IN;
 }
 
+/* -- why not double ------------------------------------------------------------------------- */
+
+static void names_limits(void)
+{
+    static const struct bench_arm arm = {.side = BENCH_PACK, .calls = "pread"};
+    const struct bench_corpus corpus = {.size_p50 = 10000, .page_bytes = 4096};
+    is_int(bench_row_pages(0, 4096), 1, "nothing lies in the leaf");
+    is_int(bench_row_pages(3997, 4096), 1, "as does what just fits");
+    is_int(bench_row_pages(3998, 4096), 2, "a byte more is a chain");
+    is_int(bench_row_pages(10000, 4096), 3, "10 KB in pages of 4 KiB");
+    is_int(bench_row_pages(10000, 1024), 10, "and of 1 KiB");
+    is_int(bench_row_pages(10000, 16384), 1, "and of 16 KiB");
+    set_ratio(1);
+    series[1].arm = &arm;
+    for (size_t i = 0; i < ROUNDS; i++) {
+        runs[1][i].system_ns = runs[1][i].elapsed_ns * 7 / 10;
+        runs[1][i].user_ns = runs[1][i].elapsed_ns / 10;
+        runs[1][i].read_calls = 3 * runs[1][i].op_count;
+    }
+    is_text(bench_limit(&corpus, &question, &series[1]).text,
+            "S-naive: in the kernel (pread), 3.0 reads, 3 pages", "where the time goes");
+    for (size_t i = 0; i < ROUNDS; i++)
+        runs[1][i].elapsed_ns *= 3;
+    ok(strstr(bench_limit(&corpus, &question, &series[1]).text, "S-naive: waits"),
+       "what is neither is waiting");
+}
+
 int main(void)
 {
     static const double ratios[] = {1.00, 1.05, 1.35, 2.0};
@@ -380,5 +407,6 @@ int main(void)
     asks_how_it_is_read();
     withholds();
     keeps_gates();
+    names_limits();
     return done();
 }
