@@ -232,11 +232,10 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
 /* -- cases -------------------------------------------------------------------------------- */
 
 /* Few files are measured quickly: no time makes a verdict of three. */
-static uint64_t end_of_budget(const struct session *session)
+static uint64_t scale(const struct session *session, uint64_t ns)
 {
-    double share = (double)session->corpus.data.key_count / FEW_KEYS;
-    double budget_ns = (double)session->options.budget_ns * (share < 1 ? share : 1);
-    return session->pace.started_ns + (uint64_t)budget_ns;
+    size_t keys = session->corpus.data.key_count;
+    return keys < FEW_KEYS ? ns / FEW_KEYS * keys : ns;
 }
 
 static int measure_all(struct session *session, struct bench_result *result,
@@ -248,7 +247,8 @@ static int measure_all(struct session *session, struct bench_result *result,
                               .round_count = session->options.round_count,
                               .memory_bytes = available < 0 ? -1 : available * WARM_SHARE,
                               .seed = session->options.seed};
-    uint64_t end_ns = end_of_budget(session);
+    uint64_t end_ns = session->pace.started_ns + scale(session, session->options.budget_ns);
+    uint64_t least_ns = scale(session, CASE_MIN_NS);
     unsigned weights = 0;
     for (size_t i = 0; i < result->case_count; i++)
         weights += plan_weight(&result->cases[i]);
@@ -257,8 +257,8 @@ static int measure_all(struct session *session, struct bench_result *result,
         unsigned weight = plan_weight(question);
         uint64_t now = bench_now();
         uint64_t budget_ns = now < end_ns ? (end_ns - now) / weights * weight : 0;
-        if (budget_ns < CASE_MIN_NS)
-            budget_ns = CASE_MIN_NS;
+        if (budget_ns < least_ns)
+            budget_ns = least_ns;
         bench_seed_next(&measure.seed);
         if (measure_case(&measure, question, budget_ns, err) < 0)
             return -1;

@@ -182,9 +182,9 @@ int filter_choose(const char *pack, struct bench_filter *ret_filter, struct sqlp
 /* -- write_file.c -------------------------------------------------------------------------- */
 
 /* What a run of writes needs, made before the clock starts. */
-#define WRITE_POOL_BYTES (8u << 20)
 struct write_pool {
     unsigned char *data; /* random content; owned */
+    size_t bytes;        /* of it, without the last size_max */
     uint32_t *entries;   /* the entry of every write, all different; owned */
     size_t population;   /* entries that are there beforehand */
 };

@@ -13,6 +13,7 @@
 
 #define A_FOLDER      100u
 #define DELETE_ONE_IN 10u
+#define POOL_BYTES    (8u << 20)
 #define CONTENT_STEP  4099u /* so that no two writes in a row have the same content */
 
 void write_pool_release(struct write_pool *pool)
@@ -34,7 +35,9 @@ static size_t count_population(const struct bench_task *task)
 int write_pool(const struct bench_task *task, struct write_pool *ret_pool)
 {
     struct bench_random random;
-    size_t bytes = (size_t)task->data->size_max + WRITE_POOL_BYTES;
+    size_t most = task->order_count * CONTENT_STEP;
+    size_t bytes = (size_t)task->data->size_max + (most < POOL_BYTES ? most : POOL_BYTES);
+    ret_pool->bytes = bytes - (size_t)task->data->size_max;
     ret_pool->data = malloc(bytes);
     ret_pool->entries = calloc(task->order_count, sizeof(*ret_pool->entries));
     ret_pool->population = count_population(task);
@@ -52,7 +55,7 @@ int write_pool(const struct bench_task *task, struct write_pool *ret_pool)
 
 const void *write_content(const struct write_pool *pool, size_t index)
 {
-    return pool->data + index * CONTENT_STEP % WRITE_POOL_BYTES;
+    return pool->data + index * CONTENT_STEP % pool->bytes;
 }
 
 void write_count_bytes(const struct bench_task *task, const struct write_pool *pool,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Arms that create, overwrite and delete rows, in three classes of durability. */
+#include <fcntl.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/run.h"
@@ -96,7 +98,9 @@ static int settle(struct rows *rows, const char *journal)
         code = execute(rows, syncs ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = OFF");
     if (code == SQLITE_OK)
         code = prepare(rows, rows->task->question->workload);
-    sync();
+    auto_close int folder = open(rows->task->data->scratch, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (folder >= 0)
+        syncfs(folder);
     return code;
 }
 

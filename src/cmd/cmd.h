@@ -14,6 +14,7 @@
     X(info)         \
     X(verify)       \
     X(digest)       \
+    X(bench)        \
     X(help)
 // clang-format on
 

@@ -67,6 +67,7 @@ manual_section() {
     echo x >out/new
     sqlpack verify --json t.db out >verify.json 2>/dev/null || [ $? -eq 1 ]
     sqlpack digest --json t.db >digest.json
+    sqlpack bench --json --rounds 1 tree >bench.json 2>/dev/null || [ $? -eq 1 ]
     local command key
     for command in $(commands); do
         sqlpack "$command" --list-options | grep -q '^--json' || continue
