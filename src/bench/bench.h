@@ -414,6 +414,7 @@ struct bench_words {
 struct bench_words bench_effect_words(const struct bench_case *question,
                                       const struct bench_effect *effect);
 double bench_lead(const struct bench_effect *effect); /* ratio, or 1 / ratio below 1 */
+struct bench_words bench_lead_words(enum bench_verdict verdict, double lead);
 
 /* The names that outputs and options share: "random read", "warm", "F-path". */
 const char *bench_workload_name(enum bench_workload workload); /* names.c */

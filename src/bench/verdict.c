@@ -25,15 +25,16 @@ __attribute__((format(printf, 3, 4))) static void append(char *text, size_t size
     va_end(args);
 }
 
-/* The effect of a pair that has a verdict, or NULL. */
+/* The effect of a pair, or NULL. */
 static const struct bench_effect *find_pair(const struct bench_case *question, enum bench_pair pair)
 {
     for (size_t i = 0; i < question->effect_count; i++)
-        if (question->effects[i].pair == pair && question->effects[i].verdict != BENCH_NO_VERDICT)
+        if (question->effects[i].pair == pair)
             return &question->effects[i];
     return NULL;
 }
 
+/* What both pairs say: once where it is the same, as a range where it has a figure. */
 static struct bench_words case_words(const struct bench_case *question)
 {
     const struct bench_effect *drop_in = find_pair(question, BENCH_DROP_IN);
@@ -47,9 +48,11 @@ static struct bench_words case_words(const struct bench_case *question)
         append(words.text, sizeof(words.text), ", best %s",
                bench_effect_words(question, best).text);
     } else if (drop_in->verdict == BENCH_PACK_FASTER || drop_in->verdict == BENCH_FILES_FASTER) {
-        snprintf(words.text, sizeof(words.text), "%s x%.2f to x%.2f",
-                 bench_verdict_name(drop_in->verdict), fmin(bench_lead(drop_in), bench_lead(best)),
-                 fmax(bench_lead(drop_in), bench_lead(best)));
+        double less = fmin(bench_lead(drop_in), bench_lead(best));
+        double more = fmax(bench_lead(drop_in), bench_lead(best));
+        words = bench_lead_words(drop_in->verdict, less);
+        append(words.text, sizeof(words.text), " to %s",
+               strrchr(bench_lead_words(drop_in->verdict, more).text, 'x'));
     } else {
         return bench_effect_words(question, drop_in);
     }

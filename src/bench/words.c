@@ -90,6 +90,14 @@ double bench_lead(const struct bench_effect *effect)
     return effect->ratio < 1 && effect->ratio > 0 ? 1 / effect->ratio : effect->ratio;
 }
 
+struct bench_words bench_lead_words(enum bench_verdict verdict, double lead)
+{
+    struct bench_words words;
+    int decimals = lead < 9.995 ? 2 : lead < 99.95 ? 1 : 0;
+    snprintf(words.text, sizeof(words.text), "%s x%.*f", verdicts[verdict], decimals, lead);
+    return words;
+}
+
 struct bench_words bench_effect_words(const struct bench_case *question,
                                       const struct bench_effect *effect)
 {
@@ -97,8 +105,8 @@ struct bench_words bench_effect_words(const struct bench_case *question,
     const char *name = verdicts[effect->verdict];
     size_t more = 2 * question->round_count;
     if (effect->verdict == BENCH_PACK_FASTER || effect->verdict == BENCH_FILES_FASTER)
-        snprintf(words.text, sizeof(words.text), "%s x%.2f", name, bench_lead(effect));
-    else if (effect->verdict == BENCH_INCONCLUSIVE)
+        return bench_lead_words(effect->verdict, bench_lead(effect));
+    if (effect->verdict == BENCH_INCONCLUSIVE)
         snprintf(words.text, sizeof(words.text), "%s, try --rounds %zu", name,
                  more > STATS_VALUES_MAX ? STATS_VALUES_MAX : more);
     else

@@ -113,6 +113,8 @@ static void says_who_is_faster(void)
     is_text(bench_effect_words(&question, &effect).text, "pack faster x1.90", "and by how much");
     ok(fabs(effect.ratio - 1.9) < 1e-9 && fabs(effect.mean_ratio - 1.9) < 1e-9, "the ratio");
     ok(fabs(effect.interval.coverage - 0.96484375) < 1e-12, "its interval's coverage");
+    set_ratio(95.01);
+    is_text(bench_effect_words(&question, &effect).text, "pack faster x95.0", "in three digits");
     set_ratio(0.5);
     ok(effect.verdict == BENCH_FILES_FASTER, "files are faster");
     is_text(bench_effect_words(&question, &effect).text, "files faster x2.00", "by the inverse");
@@ -252,6 +254,10 @@ static void reads_both_pairs(void)
     is_text(result.lines[BENCH_ON_READ_WARM].text,
             "drop-in files faster x2.00, best pack faster x2.00", "both are told");
     is_text(result.lines[BENCH_ON_READ_COLD].text, "pack faster x1.20 to x1.50", "as a range");
+    cases[1].effects[1].verdict = BENCH_NO_VERDICT;
+    judge_lines(&result);
+    is_text(result.lines[BENCH_ON_READ_COLD].text, "drop-in pack faster x1.20, best no verdict",
+            "a pair without a verdict is told too");
     ok(result.lines[BENCH_ON_READ_ALL].verdict == BENCH_DEPENDS, "a line of two cases");
     is_text(result.lines[BENCH_ON_SPACE].text,
             "frees 29.9 to 30.0 % of 1000.0 MiB (299.0 to 300.0 MiB) and 7 inodes", "space");
