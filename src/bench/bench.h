@@ -132,7 +132,8 @@ enum bench_proof {
 /* One arm in one round, measured in a process of its own. */
 struct bench_run {
     bool is_done;                /* false: it could not be; see the series' `missing` */
-    uint64_t op_count;           /* reads, queries, writes */
+    uint64_t op_count;           /* reads, queries, writes; of all passes */
+    uint64_t passes;             /* through the keys of the round; 0: once */
     uint64_t bytes;              /* content that reached the caller's buffer, or was written */
     uint64_t elapsed_ns;         /* of the timed loop */
     uint64_t setup_ns;           /* open and prepare, outside the loop; kvtest: inside as well */
@@ -181,6 +182,7 @@ struct bench_series {
     char label[64];                 /* unique in its case: "F-path", "--mmap 1G", "F-path again" */
     enum bench_published published; /* its row */
     char missing[200];              /* why it has no runs; "": it has */
+    size_t passes;                  /* of a run, through the keys of the round */
     struct bench_run warm_up;       /* printed, not counted */
     struct bench_run *runs;         /* one a round; owned by the result */
     struct hist *hist;              /* of all of them; owned */
@@ -486,6 +488,7 @@ struct bench_task {
     const struct bench_series *series;
     const uint32_t *order; /* keys, in this order for all arms of a round */
     size_t order_count;    /* operations; queries use no key */
+    size_t passes;         /* how often a reading arm goes through the order; 0: once */
     uint64_t seed;         /* of the round */
 };
 

@@ -106,7 +106,9 @@ static void take_mount(char *line, struct bench_environment *to)
     char *rest = line;
     for (size_t i = 0; i < 6 && rest; i++)
         words[i] = strsep(&rest, " ");
-    char *type = rest ? strstr(rest - 1, " - ") : NULL;
+    char *type = rest && strncmp(rest, "- ", 2) == 0 ? rest - 1 : NULL;
+    if (rest && !type)
+        type = strstr(rest, " - ");
     if (!words[5] || !type)
         return;
     type += 3;

@@ -26,7 +26,7 @@ struct reader {
 };
 
 /* Returns 0, or -1 with what went wrong in the reader. */
-static int read_share(struct reader *reader)
+static int read_once(struct reader *reader)
 {
     const struct bench_task *task = reader->task;
     const struct bench_key *keys = task->data->keys;
@@ -47,10 +47,23 @@ static int read_share(struct reader *reader)
         hist_add(reader->hist, now - before);
         before = now;
     }
-    reader->bytes = bytes;
+    reader->bytes += bytes;
     reader->sum = sum;
-    reader->op_count = (task->order_count - reader->first + reader->step - 1) / reader->step;
+    reader->op_count += (task->order_count - reader->first + reader->step - 1) / reader->step;
     return 0;
+}
+
+static size_t passes_of(const struct bench_task *task)
+{
+    return task->passes ? task->passes : 1;
+}
+
+static int read_share(struct reader *reader)
+{
+    int status = 0;
+    for (size_t i = 0; i < passes_of(reader->task) && status == 0; i++)
+        status = read_once(reader);
+    return status;
 }
 
 static void *read_on_thread(void *arg)
@@ -134,7 +147,7 @@ static void close_readers(struct reader *readers, size_t count, struct bench_run
         const struct bench_arm *arm = reader->task->series->arm;
         run->op_count += reader->op_count;
         run->bytes += reader->bytes;
-        run->sum += reader->sum;
+        run->sum += reader->sum; /* of one pass */
         if (arm->mapped)
             run->mapped_bytes = arm->mapped(reader->state);
         arm->close(reader->state);
@@ -186,6 +199,7 @@ int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct h
                    : run_alone(readers, &ret_run->elapsed_ns, err)) < 0)
         return -1;
     child_meter_stop(&meter, ret_run);
+    ret_run->passes = passes_of(task);
     close_readers(readers, count, ret_run, hist);
     return 0;
 }

@@ -15,6 +15,7 @@
 #define OPS_MAX       2000000u
 #define PASSES_MAX    100         /* how often a key is read in a run, at most */
 #define RUN_WANTED_NS 500000000.0 /* longer runs than this of the fastest arm gain nothing */
+#define RUN_LEAST_NS  125000000.0 /* shorter ones are noise; a reserve for times that shrink */
 #define FIRST_READS   1000u       /* operations of the warm-up, which tells how long one takes */
 #define FIRST_WRITES  200u
 
@@ -223,12 +224,13 @@ static void compare_sums(struct bench_case *question, size_t round)
         const struct bench_run *run = &question->series[i].runs[round];
         if (!run->is_done)
             continue;
-        if (has_first && (run->sum != sum || run->bytes != bytes))
+        uint64_t once = run->bytes / (run->passes ? run->passes : 1);
+        if (has_first && (run->sum != sum || once != bytes))
             question->results_differ = true;
         has_first = true;
         question->match_count = run->match_count;
         sum = run->sum;
-        bytes = run->bytes;
+        bytes = once;
     }
 }
 
@@ -251,6 +253,7 @@ static int run_round(const struct measure *measure, struct bench_case *question,
         struct bench_series *series = &question->series[turn[i]];
         struct bench_run *run = round < 0 ? &series->warm_up : &series->runs[round];
         task.series = series;
+        task.passes = series->passes;
         if (!series->missing[0] &&
             run_once(measure, &task, run, round < 0 ? NULL : series->hist, err) < 0)
             return -1;
@@ -260,30 +263,74 @@ static int run_round(const struct measure *measure, struct bench_case *question,
 
 /* -- a case ------------------------------------------------------------------------------- */
 
-/* So many operations a run as the budget allows, by the times of the warm-up. */
-static size_t choose_ops(const struct measure *measure, const struct bench_case *question,
-                         uint64_t budget_ns, double round_ns)
+/* What the warm-up tells of a round, in nanoseconds. */
+struct pace {
+    double fixed;   /* whatever the number of operations */
+    double each;    /* an operation of all series together */
+    double fastest; /* an operation of the fastest series */
+};
+
+static double op_ns(const struct bench_run *run)
 {
-    double all = 0, fastest = 1e18;
+    return run->is_done && run->op_count ? (double)run->elapsed_ns / (double)run->op_count : 0;
+}
+
+static struct pace pace_of(const struct bench_case *question, double round_ns)
+{
+    struct pace pace = {.fixed = round_ns};
+    double ops = 1;
     for (size_t i = 0; i < question->series_count; i++) {
         const struct bench_run *run = &question->series[i].warm_up;
-        if (!run->is_done || run->op_count == 0)
+        double each = op_ns(run);
+        if (each <= 0)
             continue;
-        double each = (double)run->elapsed_ns / (double)run->op_count;
-        all += each;
-        if (each < fastest)
-            fastest = each;
-        /* outside the clock: files made to be overwritten, caches emptied */
-        if (question->state != BENCH_WARM && all < round_ns / (double)run->op_count)
-            all = round_ns / (double)run->op_count;
+        ops = (double)run->op_count;
+        pace.fixed -= (double)run->elapsed_ns;
+        pace.each += each;
+        if (pace.fastest == 0 || each < pace.fastest)
+            pace.fastest = each;
     }
-    double count = (double)budget_ns / (double)question->round_count / (all > 1 ? all : 1);
-    if (count * fastest > RUN_WANTED_NS)
-        count = RUN_WANTED_NS / fastest;
+    /* what is made or emptied before the clock starts grows with the operations */
+    if (question->state != BENCH_WARM) {
+        pace.each = round_ns / ops;
+        pace.fixed = 0;
+    }
+    return pace;
+}
+
+/* So many operations a run as the budget allows, by the times of the warm-up. */
+static size_t choose_ops(const struct measure *measure, const struct bench_case *question,
+                         double round_budget_ns, const struct pace *pace)
+{
     size_t most = ops_max(measure, question);
-    if (count < 1 || question->fixed_ops)
-        count = question->fixed_ops ? (double)question->fixed_ops : 1;
+    if (question->fixed_ops || pace->each <= 0)
+        return most;
+    double count = (round_budget_ns - pace->fixed) / pace->each;
+    if (count * pace->fastest > RUN_WANTED_NS)
+        count = RUN_WANTED_NS / pace->fastest;
+    if (count < 1)
+        count = 1;
     return count < (double)most ? (size_t)count : most;
+}
+
+/* Runs of the faster arms that would be too short go through the same keys again. */
+static void choose_passes(struct bench_case *question, size_t count, double round_budget_ns,
+                          const struct pace *pace)
+{
+    double round_ns = pace->fixed;
+    for (size_t i = 0; i < question->series_count; i++) {
+        double run_ns = op_ns(&question->series[i].warm_up) * (double)count;
+        round_ns += run_ns < RUN_LEAST_NS ? RUN_LEAST_NS : run_ns;
+    }
+    bool fits = round_ns < round_budget_ns * 1.5 && count >= FIRST_READS;
+    for (size_t i = 0; i < question->series_count; i++) {
+        struct bench_series *series = &question->series[i];
+        double run_ns = op_ns(&series->warm_up) * (double)count;
+        series->passes = 1;
+        if (fits && question->state == BENCH_WARM && reads_keys(question->workload) && run_ns > 0 &&
+            run_ns < RUN_LEAST_NS)
+            series->passes = (size_t)(RUN_LEAST_NS / run_ns) + 1;
+    }
 }
 
 /* Why a case cannot be measured here at all. */
@@ -339,7 +386,10 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
     uint64_t began = bench_now();
     if (run_round(measure, question, -1, &random, order, first, err) < 0)
         return -1;
-    size_t count = choose_ops(measure, question, budget_ns, (double)(bench_now() - began));
+    struct pace pace = pace_of(question, (double)(bench_now() - began));
+    double round_budget_ns = (double)budget_ns / (double)question->round_count;
+    size_t count = choose_ops(measure, question, round_budget_ns, &pace);
+    choose_passes(question, count, round_budget_ns, &pace);
     for (size_t round = 0; round < question->round_count; round++) {
         if (run_round(measure, question, (long)round, &random, order, count, err) < 0)
             return -1;
