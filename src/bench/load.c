@@ -277,6 +277,17 @@ static int take_bucket(struct loader *loader, const struct level *level,
     return 0;
 }
 
+static int take_note(struct loader *loader, const struct level *level, const struct load_item *item)
+{
+    struct bench_result *result = loader->result;
+    if (level->count > NOTES_MAX)
+        return bad(loader, "it lists more than a bench ever does");
+    if (bench_note(result, loader->err, "%s", load_text(item)) < 0)
+        return -1;
+    load_clean(result->notes[result->note_count - 1]);
+    return 0;
+}
+
 static int take_value(struct loader *loader, const struct load_item *item)
 {
     struct level *level = &loader->levels[loader->depth - 1];
@@ -284,9 +295,7 @@ static int take_value(struct loader *loader, const struct load_item *item)
     if (level->place == BUCKET_NS || level->place == BUCKET_COUNTS)
         return take_bucket(loader, level, item);
     if (level->place == NOTES)
-        return level->count > NOTES_MAX
-                   ? bad(loader, "it lists more than a bench ever does")
-                   : bench_note(loader->result, loader->err, "%s", load_text(item));
+        return take_note(loader, level, item);
     if (level->place == ROOT && strcmp(item->key, "schema") == 0)
         loader->has_schema = strcmp(load_text(item), BENCH_SCHEMA) == 0;
     if (level->place == SERIES && strcmp(item->key, "side") == 0)

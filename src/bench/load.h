@@ -20,6 +20,9 @@ struct load_item {
 /* A text; "" for anything else. */
 const char *load_text(const struct load_item *item);
 
+/* Puts '?' for what would control a terminal, and for what is no UTF-8. */
+void load_clean(char *text);
+
 /* Whole numbers from 0 to max. False for anything else. */
 bool load_unsigned(const struct load_item *item, uint64_t max, uint64_t *ret_value);
 

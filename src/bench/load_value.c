@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/load.h"
+#include "util/path.h"
 
 static bool is_number(const struct load_item *item)
 {
@@ -21,7 +22,8 @@ const char *load_text(const struct load_item *item)
 bool load_unsigned(const struct load_item *item, uint64_t max, uint64_t *ret_value)
 {
     double real = sqlite3_column_double(item->rows, LOAD_ATOM);
-    if (!is_number(item) || !(real >= 0) || real >= 0x1p64)
+    bool is_whole = strcmp(item->type, "integer") == 0 || real >= 0x1p63;
+    if (!is_number(item) || !is_whole || !(real >= 0) || real >= 0x1p64)
         return false;
     *ret_value =
         real >= 0x1p63 ? (uint64_t)real : (uint64_t)sqlite3_column_int64(item->rows, LOAD_ATOM);
@@ -32,6 +34,19 @@ static bool take_signed(const struct load_item *item, int64_t min, int64_t max, 
 {
     *ret_value = sqlite3_column_int64(item->rows, LOAD_ATOM);
     return strcmp(item->type, "integer") == 0 && *ret_value >= min && *ret_value <= max;
+}
+
+void load_clean(char *text)
+{
+    for (unsigned char *at = (unsigned char *)text; *at;) {
+        size_t size = *at < 0x80 ? 1 : path_utf8_length(at);
+        bool is_bad = size == 0 || *at < 0x20 || *at == 0x7f ||
+                      (size == 2 && at[0] == 0xc2 && at[1] < 0xa0); /* U+0080 to U+009F */
+        size = size ? size : 1;
+        if (is_bad)
+            memset(at, '?', size);
+        at += size;
+    }
 }
 
 static bool take_word(const struct load_item *item, const struct field *field, int *ret_value)
@@ -93,6 +108,7 @@ bool load_field(const struct load_item *item, const struct field *field, void *b
         return *(bool *)at || strcmp(item->type, "false") == 0;
     case FIELD_TEXT:
         snprintf(at, field->size, "%s", load_text(item));
+        load_clean(at);
         return strcmp(item->type, "text") == 0;
     case FIELD_WORD:
         return take_word(item, field, at);

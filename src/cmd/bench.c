@@ -25,7 +25,7 @@ struct request {
     struct opt_common common;
     struct bench_options options;
     int preset, use;
-    const char *synthetic, *layout, *csv, *html, *json_file;
+    const char *synthetic, *layout, *replot, *csv, *html, *json_file;
     int64_t rounds, seed, budget_seconds, batch;
     bool compare, strict;
 };
@@ -67,6 +67,8 @@ static int parse(const struct command *self, struct request *request, int argc, 
         OPT_FLAG(0, "strict", &request->strict, "end with 3 where the verdict is withheld"),
         OPT_FLAG(0, "compare", &request->compare,
                  "compare two results that --json wrote: bench --compare A.json B.json"),
+        OPT_TEXT(0, "replot", "FILE", &request->replot,
+                 "print a result that --json wrote; with --csv and --html, write it so too"),
         OPT_TEXT(0, "csv", "FILE", &request->csv, "write every run to FILE, a line each"),
         OPT_TEXT(0, "html", "FILE", &request->html, "write the report to FILE, with charts"),
         OPT_COMMON(&request->common),
@@ -268,6 +270,16 @@ static int compare(struct notice *notice, char **files)
     return EXIT_DONE;
 }
 
+static int replot(const struct request *request, struct notice *notice)
+{
+    auto_release(bench_result_release) struct bench_result result = {0};
+    struct sqlpack_error err;
+    if (bench_load(request->replot, &result, &err) < 0 || write_files(request, &result, &err) < 0)
+        return notice_error(notice, &err);
+    bool is_withheld = request->strict && result.advice == BENCH_WITHHELD;
+    return print_result(request, &result, is_withheld ? WITHHELD_BAD : EXIT_DONE);
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
     struct request request = {0};
@@ -282,6 +294,9 @@ static int run(const struct command *self, int argc, char **argv)
         return count == 2 ? compare(&notice, argv + first)
                           : notice_usage(self, "--compare takes two files");
     count = take_json_file(&request, count, argv + first);
+    if (request.replot)
+        return count == 0 ? replot(&request, &notice)
+                          : notice_usage(self, "--replot measures nothing and takes no DIR");
     if (count > 2)
         return notice_usage(self, "too many arguments, from '%s' on",
                             notice_name(argv[first + 2]).text);

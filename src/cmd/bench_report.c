@@ -183,8 +183,11 @@ static void print_effect(struct out *out, const struct bench_case *question,
                          const struct bench_effect *effect)
 {
     char text[160];
-    snprintf(text, sizeof(text), "%s / %s", question->series[effect->files].label,
-             question->series[effect->pack].label);
+    if (effect->pair == BENCH_ROW) /* all against the same files */
+        snprintf(text, sizeof(text), "%s", question->series[effect->pack].label);
+    else
+        snprintf(text, sizeof(text), "%s / %s", question->series[effect->files].label,
+                 question->series[effect->pack].label);
     out_row_begin(out);
     out_text(out, NULL, "pair", bench_pair_name(effect->pair));
     out_text(out, NULL, "times of", text);
