@@ -12,7 +12,7 @@ static const char *const verdicts[] = {
 
 static const char *const pairs[] = {
     [BENCH_DROP_IN] = "drop-in", [BENCH_BEST] = "best",   [BENCH_AA] = "A/A",
-    [BENCH_ROW] = "row",   [BENCH_OTHER] = "other",
+    [BENCH_ROW] = "row",         [BENCH_OTHER] = "other",
 };
 
 static const char *const gates[BENCH_GATES] = {
