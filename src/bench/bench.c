@@ -13,13 +13,14 @@
 #include "bench/run.h"
 #include "util/auto.h"
 
-#define SECOND           1000000000u
-#define WARM_SHARE       0.6  /* of the available memory, at most, for data that is read warm */
-#define FEW_KEYS         1000 /* with fewer the budget shrinks in proportion */
-#define CASE_MIN_NS      300000000u
-#define SYNTHETIC_FILES  100000
-#define SYNTHETIC_SIZE_A 8000
-#define SYNTHETIC_SIZE_B 12000
+#define SECOND            1000000000u
+#define WARM_SHARE        0.6  /* of the available memory, at most, for data that is read warm */
+#define FEW_KEYS          1000 /* with fewer the budget shrinks in proportion */
+#define CASE_MIN_NS       300000000u
+#define CSV_SCRATCH_BYTES (2u << 30) /* files of a line take a block each, twice */
+#define SYNTHETIC_FILES   100000
+#define SYNTHETIC_SIZE_A  8000
+#define SYNTHETIC_SIZE_B  12000
 
 /* What a run holds until its end. */
 struct session {
@@ -53,6 +54,8 @@ static void complete(struct bench_options *options)
     if (!options->budget_ns)
         options->budget_ns = (uint64_t)defaults[options->preset].seconds * SECOND;
     options->layouts |= 1u << BENCH_LAYOUT_ASIS;
+    if (options->preset == BENCH_PRESET_KVTEST)
+        options->layouts |= 1u << BENCH_LAYOUT_FLAT;
     while (!options->seed) {
         if (getrandom(&options->seed, sizeof(options->seed), 0) < 0)
             options->seed = bench_now();
@@ -189,9 +192,21 @@ static int make_layouts(struct session *session, struct sqlpack_error *err)
         if (layout_copy(&session->corpus, layout, root, &session->pace, err) < 0)
             return -1;
     }
-    session->corpus.concat = in_scratch(session, "concat");
-    return session->corpus.concat ? concat_write(&session->corpus, &session->pace, err)
-                                  : bench_no_memory(err);
+    return 0;
+}
+
+/* What arms read besides files and pack: the concatenation, or kvtest's database. */
+static int make_others(struct session *session, struct sqlpack_error *err)
+{
+    struct corpus *corpus = &session->corpus;
+    bool is_kvtest = session->options.preset == BENCH_PRESET_KVTEST;
+    char **path = is_kvtest ? &corpus->kvtest : &corpus->concat;
+    *path = in_scratch(session, is_kvtest ? "kvtest.db" : "concat");
+    if (!*path)
+        return bench_no_memory(err);
+    corpus->data.kvtest = corpus->kvtest;
+    return is_kvtest ? kvtest_make(corpus, corpus->kvtest, &session->pace, err)
+                     : concat_write(corpus, &session->pace, err);
 }
 
 static unsigned count_layouts(unsigned layouts)
@@ -223,12 +238,23 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     corpus->data.all_bytes = (double)counts->bytes * (copies + 3);
     corpus->data.scratch = session->scratch.path;
     if (scratch_need(&session->scratch, counts->bytes * (copies + 1) + 4096, err) < 0 ||
-        make_layouts(session, err) < 0 || corpus_stamp(corpus, &session->stamp, err) < 0)
+        make_layouts(session, err) < 0 || make_others(session, err) < 0 ||
+        corpus_stamp(corpus, &session->stamp, err) < 0)
         return -1;
     auto_close int folder = open(session->scratch.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0)
         syncfs(folder);
     return 0;
+}
+
+/* The CSV benchmark has records of its own, and neither tree nor pack. */
+static int prepare_csv(struct session *session, struct sqlpack_error *err)
+{
+    if (scratch_open(&session->options, &session->scratch, err) < 0 ||
+        scratch_need(&session->scratch, CSV_SCRATCH_BYTES, err) < 0)
+        return -1;
+    session->corpus.data.scratch = session->scratch.path;
+    return csv_make(session->scratch.path, &session->pace, err);
 }
 
 /* -- cases -------------------------------------------------------------------------------- */
@@ -237,7 +263,8 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
 static uint64_t scale(const struct session *session, uint64_t ns)
 {
     size_t keys = session->corpus.data.key_count;
-    return keys < FEW_KEYS ? ns / FEW_KEYS * keys : ns;
+    bool has_few = keys < FEW_KEYS && session->options.preset != BENCH_PRESET_CSV;
+    return has_few ? ns / FEW_KEYS * keys : ns;
 }
 
 static int measure_all(struct session *session, struct bench_result *result,
@@ -290,7 +317,9 @@ static int run_session(struct session *session, struct bench_result *result,
     struct bench_gate *same = &result->gates[BENCH_GATE_CONTENT];
     const char *place = session->options.dir ? session->options.dir : ".";
     environment_begin(&session->start, place, &result->environment);
-    if (prepare(session, result, &differences, err) < 0)
+    if (session->options.preset == BENCH_PRESET_CSV
+            ? prepare_csv(session, err) < 0
+            : prepare(session, result, &differences, err) < 0)
         return -1;
     same->outcome = differences ? BENCH_FAILED : BENCH_PASSED;
     snprintf(same->detail, sizeof(same->detail), "%llu of %llu files differ from the pack",

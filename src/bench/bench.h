@@ -473,6 +473,7 @@ struct bench_data {
     const struct bench_tree *trees; /* by layout; root is NULL where there is none */
     const char *pack;
     const char *concat;
+    const char *kvtest; /* kvtest's database; NULL: none */
     struct bench_filter filter;
     const char *scratch;    /* for arms that write */
     double all_bytes;       /* of all layouts, pack and concatenation together */
@@ -509,6 +510,7 @@ struct bench_arm {
     ssize_t (*read)(void *state, size_t key, void *buffer, size_t capacity);
     uint64_t (*mapped)(const void *state); /* bytes that SQLite maps; NULL: none */
     void (*close)(void *state);
+    const void *detail; /* for run: what else sets this arm apart; may be NULL */
     int (*run)(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
                struct sqlpack_error *err);
 };

@@ -28,6 +28,7 @@ void corpus_release(struct corpus *corpus)
     free(corpus->keys);
     free(corpus->by_id);
     free(corpus->concat);
+    free(corpus->kvtest);
     free(corpus->pack);
     free(corpus->dir);
     *corpus = (struct corpus){0};

@@ -87,10 +87,10 @@ static void name_key(enum bench_layout layout, const struct bench_key *key, size
         width++;
     uint64_t hash = bench_hash(key->name, strlen(key->name));
     if (layout == BENCH_LAYOUT_FLAT)
-        snprintf(ret_name, size, "%06zu", index);
+        snprintf(ret_name, size, "%06zu", index + 1); /* as kvtest numbers them */
     else
         snprintf(ret_name, size, "%02x/%02x/%06zu", (unsigned)(hash % width),
-                 (unsigned)(hash / width % width), index);
+                 (unsigned)(hash / width % width), index + 1);
 }
 
 static int add_paths(struct layout *layout, struct bench_tree *tree, const struct corpus *corpus)
@@ -176,9 +176,7 @@ static int create_file(const char *path, size_t root_bytes)
     return open(path, flags, 0600);
 }
 
-/* The whole content of a key's file, into a buffer of size_max + 1 bytes. */
-static int read_key(const struct corpus *corpus, size_t key, char *buffer,
-                    struct sqlpack_error *err)
+int corpus_read(const struct corpus *corpus, size_t key, void *buffer, struct sqlpack_error *err)
 {
     const char *path = corpus->trees[BENCH_LAYOUT_ASIS].paths[key];
     auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | corpus->data.open_flags);
@@ -195,7 +193,7 @@ static int read_key(const struct corpus *corpus, size_t key, char *buffer,
 static int copy_file(const struct corpus *corpus, const struct bench_tree *tree, size_t key,
                      char *buffer, struct sqlpack_error *err)
 {
-    if (read_key(corpus, key, buffer, err) < 0)
+    if (corpus_read(corpus, key, buffer, err) < 0)
         return -1;
     auto_close int fd = create_file(tree->paths[key], strlen(tree->root));
     if (fd < 0 || file_write(fd, buffer, corpus->keys[key].size) < 0)
@@ -229,7 +227,7 @@ int concat_write(struct corpus *corpus, const struct bench_pace *pace, struct sq
     uint64_t offset = 0;
     for (size_t i = 0; fd >= 0 && i < corpus->data.key_count; i++) {
         if ((i % TICK_FILES == 0 && bench_tick(pace, err) < 0) ||
-            read_key(corpus, i, buffer, err) < 0)
+            corpus_read(corpus, i, buffer, err) < 0)
             return -1;
         if (file_write(fd, buffer, corpus->keys[i].size) < 0)
             return bench_fail_errno(err, "cannot write '%s'", bench_show(corpus->concat).text);

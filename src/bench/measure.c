@@ -48,7 +48,8 @@ static bool reads_keys(enum bench_workload workload)
 
 static bool writes_keys(enum bench_workload workload)
 {
-    return workload >= BENCH_WRITE_CREATE && workload <= BENCH_WRITE_DELETE;
+    return (workload >= BENCH_WRITE_CREATE && workload <= BENCH_WRITE_DELETE) ||
+           workload == BENCH_KVTEST_UPDATE;
 }
 
 /* Cold runs leave three of four keys out, so that reading ahead cannot warm them unnoticed. */
@@ -69,6 +70,8 @@ static size_t ops_max(const struct measure *measure, const struct bench_case *qu
         most = keys * PASSES_MAX;
     else if (question->workload == BENCH_FIRST_READ)
         most = 1000;
+    else if (question->workload == BENCH_KVTEST_READ)
+        most = keys;
     return most < OPS_MAX ? most : OPS_MAX;
 }
 
@@ -78,7 +81,7 @@ static size_t first_ops(const struct measure *measure, const struct bench_case *
     size_t first = 1;
     if (question->fixed_ops)
         first = question->fixed_ops;
-    else if (reads_keys(question->workload))
+    else if (reads_keys(question->workload) || question->workload == BENCH_KVTEST_READ)
         first = FIRST_READS;
     else if (writes_keys(question->workload))
         first = FIRST_WRITES;
@@ -112,6 +115,8 @@ static int make_order(const struct bench_data *data, enum bench_workload workloa
                       struct bench_random *random, uint32_t *order, size_t count)
 {
     size_t keys = data->key_count;
+    if (keys == 0)
+        return 0; /* the CSV benchmark: its records are its own */
     if (workload == BENCH_READ_ALL) {
         order_window(data, random, order, count);
     } else if (workload == BENCH_READ_ASCENDING || workload == BENCH_READ_DESCENDING) {

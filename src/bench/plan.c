@@ -305,6 +305,10 @@ int plan_make(const struct bench_options *options, const struct corpus *corpus,
 {
     const struct plan plan = {.options = options, .corpus = corpus, .result = result};
     int status;
+    if (options->preset == BENCH_PRESET_KVTEST)
+        return kvtest_plan(result, err);
+    if (options->preset == BENCH_PRESET_CSV)
+        return csv_plan(result, err);
     if (options->preset == BENCH_PRESET_QUICK)
         status = plan_quick(&plan, err);
     else if (options->preset == BENCH_PRESET_FULL)
@@ -320,6 +324,8 @@ int plan_make(const struct bench_options *options, const struct corpus *corpus,
 
 unsigned plan_weight(const struct bench_case *question)
 {
+    if (question->workload == BENCH_KVTEST_READ)
+        return 12;
     if (question->workload == BENCH_READ_RANDOM && question->threads == 1)
         return 6;
     if (question->workload == BENCH_READ_ALL || question->workload == BENCH_FILTER_SIZE ||

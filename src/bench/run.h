@@ -90,6 +90,7 @@ struct corpus {
     char *dir;  /* the tree as it is; owned */
     char *pack; /* owned */
     char *concat;
+    char *kvtest;
     struct bench_key *keys;
     struct buf names;
     uint32_t *by_id;
@@ -118,6 +119,9 @@ void layout_release(struct bench_tree *tree);
 
 /* Makes the folders of a path, from below its first `root_bytes` bytes on. 0, or -1 with errno. */
 int layout_parents(char *path, size_t root_bytes);
+
+/* The whole content of a key's file, into a buffer of size_max + 1 bytes. */
+int corpus_read(const struct corpus *corpus, size_t key, void *buffer, struct sqlpack_error *err);
 
 /* Writes the content of all keys one after the other to corpus->concat, and sets their offsets. */
 int concat_write(struct corpus *corpus, const struct bench_pace *pace, struct sqlpack_error *err);
@@ -227,6 +231,13 @@ int plan_series(struct bench_case *question, const struct bench_arm *arm, enum b
 /* Compares the series of these labels; nothing where one of them is missing. */
 int plan_effect(struct bench_case *question, enum bench_pair pair, const char *files,
                 const char *pack, struct sqlpack_error *err);
+
+/* The presets that repeat published measurements, and the data that they need (kvtest.c, csv.c). */
+int kvtest_make(const struct corpus *corpus, const char *path, const struct bench_pace *pace,
+                struct sqlpack_error *err);
+int kvtest_plan(struct bench_result *result, struct sqlpack_error *err);
+int csv_make(const char *scratch, const struct bench_pace *pace, struct sqlpack_error *err);
+int csv_plan(struct bench_result *result, struct sqlpack_error *err);
 
 /* The share of a case in the budget. */
 unsigned plan_weight(const struct bench_case *question);

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT */
+/* The published CSV benchmark: 100,000 records written, read and queried in four places. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "bench/bench.h"
+#include "bench/run.h"
+#include "util/auto.h"
+#include "util/file.h"
+
+#define RECORDS   100000u
+#define ID_ABOVE  99000u
+#define LINE_MAX_ 64
+#define WRITTEN   "csv-written" /* by the write case; the others read "csv-data" */
+#define DATA      "csv-data"
+
+/* Where records lie. */
+enum place { CSV_TEXT, CSV_DATABASE, CSV_FLAT, CSV_FANOUT };
+
+struct record {
+    unsigned id;
+    char name[LINE_MAX_];
+};
+
+/* What a query gathers, as the published one does in a list. */
+struct records {
+    struct record *items; /* owned */
+    size_t count;
+};
+
+static void records_release(struct records *records)
+{
+    free(records->items);
+}
+
+static void take(struct records *records, unsigned id, const char *name)
+{
+    if (records->count == RECORDS)
+        return;
+    struct record *record = &records->items[records->count++];
+    record->id = id;
+    snprintf(record->name, sizeof(record->name), "%s", name);
+}
+
+/* A path below scratch: "csv-data.3/0012/001234"; the caller frees it. */
+static char *name_path(const char *scratch, const char *what, enum place place, long record)
+{
+    char *path;
+    int size = -1;
+    if (record < 0)
+        size = asprintf(&path, "%s/%s.%d", scratch, what, (int)place);
+    else if (place == CSV_FLAT)
+        size = asprintf(&path, "%s/%s.%d/%06ld", scratch, what, (int)place, record);
+    else
+        size = asprintf(&path, "%s/%s.%d/%04ld/%06ld", scratch, what, (int)place, record / 100,
+                        record);
+    return size < 0 ? NULL : path;
+}
+
+/* -- writing ------------------------------------------------------------------------------ */
+
+static int write_text(const char *path)
+{
+    FILE *file = fopen(path, "we");
+    if (!file)
+        return -1;
+    fputs("id,name\r\n", file);
+    for (unsigned i = 0; i < RECORDS; i++)
+        fprintf(file, "%u,Name_%u\r\n", i, i);
+    bool is_good = !ferror(file);
+    return fclose(file) == 0 && is_good ? 0 : -1;
+}
+
+static int insert_records(sqlite3 *db)
+{
+    sqlite3_stmt *insert = NULL;
+    int code = sqlite3_prepare_v2(db, "INSERT INTO users VALUES(?1, ?2)", -1, &insert, NULL);
+    for (unsigned i = 0; code == SQLITE_OK && i < RECORDS; i++) {
+        char name[32];
+        int size = snprintf(name, sizeof(name), "Name_%u", i);
+        sqlite3_bind_int64(insert, 1, i);
+        sqlite3_bind_text(insert, 2, name, size, SQLITE_STATIC);
+        sqlite3_step(insert);
+        code = sqlite3_reset(insert);
+    }
+    sqlite3_finalize(insert);
+    return code;
+}
+
+static int write_database(const char *path)
+{
+    sqlite3 *db = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db,
+                            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+                            "CREATE TABLE users(id INTEGER, name TEXT); BEGIN",
+                            NULL, NULL, NULL);
+    if (code == SQLITE_OK)
+        code = insert_records(db);
+    if (code == SQLITE_OK)
+        code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
+    int closed = sqlite3_close(db);
+    errno = EIO;
+    return code == SQLITE_OK && closed == SQLITE_OK ? 0 : -1;
+}
+
+static int write_record(const char *scratch, const char *what, enum place place, unsigned id)
+{
+    char line[LINE_MAX_];
+    auto_free char *path = name_path(scratch, what, place, id);
+    if (!path)
+        return -1;
+    if (place == CSV_FANOUT && id % 100 == 0) {
+        char *slash = strrchr(path, '/');
+        *slash = '\0';
+        if (mkdir(path, 0700) < 0)
+            return -1;
+        *slash = '/';
+    }
+    int size = snprintf(line, sizeof(line), "%u,Name_%u\r\n", id, id);
+    auto_close int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    return fd < 0 ? -1 : file_write(fd, line, (size_t)size);
+}
+
+static int write_place(const char *scratch, const char *what, enum place place)
+{
+    auto_free char *path = name_path(scratch, what, place, -1);
+    if (!path)
+        return -1;
+    if (place == CSV_TEXT)
+        return write_text(path);
+    if (place == CSV_DATABASE)
+        return write_database(path);
+    if (mkdir(path, 0700) < 0)
+        return -1;
+    for (unsigned i = 0; i < RECORDS; i++)
+        if (write_record(scratch, what, place, i) < 0)
+            return -1;
+    return 0;
+}
+
+/* -- reading ------------------------------------------------------------------------------ */
+
+static int read_text(const char *path, unsigned above, struct records *records)
+{
+    char line[LINE_MAX_], name[LINE_MAX_];
+    FILE *file = fopen(path, "re");
+    if (!file)
+        return -1;
+    bool is_head = true;
+    while (fgets(line, sizeof(line), file)) {
+        unsigned id = (unsigned)strtoul(line, NULL, 10);
+        const char *comma = strchr(line, ',');
+        if (!is_head && comma && (above == 0 || id > above)) {
+            snprintf(name, sizeof(name), "%.*s", (int)strcspn(comma + 1, "\r\n"), comma + 1);
+            take(records, id, name);
+        }
+        is_head = false;
+    }
+    return fclose(file);
+}
+
+static int read_database(const char *path, unsigned above, struct records *records)
+{
+    sqlite3 *db = NULL;
+    sqlite3_stmt *select = NULL;
+    int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE, NULL);
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(
+            db, above ? "SELECT * FROM users WHERE id > ?1" : "SELECT * FROM users", -1, &select,
+            NULL);
+    if (code == SQLITE_OK && above)
+        sqlite3_bind_int64(select, 1, above);
+    while (code == SQLITE_OK && sqlite3_step(select) == SQLITE_ROW)
+        take(records, (unsigned)sqlite3_column_int64(select, 0),
+             (const char *)sqlite3_column_text(select, 1));
+    int ended = sqlite3_finalize(select);
+    sqlite3_close(db);
+    errno = EIO;
+    return code == SQLITE_OK && ended == SQLITE_OK ? 0 : -1;
+}
+
+/* The name of a file is its id, so that a query reads only what it wants. */
+static int read_folder(const char *scratch, enum place place, unsigned above,
+                       struct records *records)
+{
+    for (unsigned id = above ? above + 1 : 0; id < RECORDS; id++) {
+        char line[LINE_MAX_];
+        auto_free char *path = name_path(scratch, DATA, place, id);
+        auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+        ssize_t size = fd < 0 ? -1 : file_read(fd, line, sizeof(line) - 1);
+        if (size < 0)
+            return -1;
+        line[size] = '\0';
+        const char *comma = strchr(line, ',');
+        line[strcspn(line, "\r\n")] = '\0';
+        take(records, (unsigned)strtoul(line, NULL, 10), comma ? comma + 1 : "");
+    }
+    return 0;
+}
+
+static int read_place(const char *scratch, enum place place, unsigned above,
+                      struct records *records)
+{
+    auto_free char *path = name_path(scratch, DATA, place, -1);
+    if (!path)
+        return -1;
+    if (place == CSV_TEXT)
+        return read_text(path, above, records);
+    if (place == CSV_DATABASE)
+        return read_database(path, above, records);
+    return read_folder(scratch, place, above, records);
+}
+
+/* -- the arms ----------------------------------------------------------------------------- */
+
+static uint64_t sum_of(const struct records *records)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < records->count; i++)
+        sum += records->items[i].id +
+               bench_hash(records->items[i].name, strlen(records->items[i].name));
+    return sum;
+}
+
+static void remove_written(const char *scratch, enum place place)
+{
+    auto_free char *path = name_path(scratch, WRITTEN, place, -1);
+    if (path)
+        scratch_remove(path);
+}
+
+static int do_once(const struct bench_task *task, enum place place, struct records *records)
+{
+    const char *scratch = task->data->scratch;
+    records->count = 0;
+    if (task->question->workload == BENCH_CSV_WRITE)
+        return write_place(scratch, WRITTEN, place);
+    unsigned above = task->question->workload == BENCH_CSV_QUERY ? ID_ABOVE : 0;
+    return read_place(scratch, place, above, records);
+}
+
+static int run_csv(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
+                   struct sqlpack_error *err)
+{
+    enum place place = *(const enum place *)task->series->arm->detail;
+    auto_release(records_release) struct records records = {
+        .items = calloc(RECORDS, sizeof(*records.items))};
+    if (!records.items)
+        return bench_no_memory(err);
+    struct child_meter meter;
+    child_meter_start(&meter);
+    for (size_t i = 0; i < task->order_count; i++) {
+        uint64_t began = bench_now();
+        if (do_once(task, place, &records) < 0)
+            return bench_fail_errno(err, "cannot measure %s", task->series->label);
+        uint64_t took = bench_now() - began;
+        hist_add(hist, took);
+        ret_run->elapsed_ns += took;
+        if (task->question->workload == BENCH_CSV_WRITE)
+            remove_written(task->data->scratch, place);
+    }
+    child_meter_stop(&meter, ret_run);
+    ret_run->op_count = task->order_count;
+    ret_run->match_count = records.count;
+    ret_run->sum = sum_of(&records);
+    return 0;
+}
+
+int csv_make(const char *scratch, const struct bench_pace *pace, struct sqlpack_error *err)
+{
+    for (enum place place = CSV_TEXT; place <= CSV_FANOUT; place++)
+        if (bench_tick(pace, err) < 0)
+            return -1;
+        else if (write_place(scratch, DATA, place) < 0)
+            return bench_fail_errno(err, "cannot write into scratch");
+    return 0;
+}
+
+#define CSV(id, side_of, title, what)                                                              \
+    static const enum place place_##id = id;                                                       \
+    static const struct bench_arm arm_##id = {                                                     \
+        .name = title, .side = side_of, .summary = what, .detail = &place_##id, .run = run_csv}
+
+CSV(CSV_TEXT, BENCH_FILES, "CSV file", "one text file, parsed line by line");
+CSV(CSV_DATABASE, BENCH_PACK, "SQLite", "a table without an index, WAL, synchronous=NORMAL");
+CSV(CSV_FLAT, BENCH_FILES, "files, flat", "a file for each record, in one folder");
+CSV(CSV_FANOUT, BENCH_FILES, "files, fanout", "a file for each record, 100 in a folder");
+
+int csv_plan(struct bench_result *result, struct sqlpack_error *err)
+{
+    for (enum bench_workload w = BENCH_CSV_WRITE; w <= BENCH_CSV_QUERY; w++) {
+        bool writes = w == BENCH_CSV_WRITE;
+        struct bench_case *question =
+            plan_case(result, w, writes ? BENCH_STATELESS : BENCH_WARM, err);
+        if (!question || plan_series(question, &arm_CSV_TEXT, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+            plan_series(question, &arm_CSV_DATABASE, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+            plan_series(question, &arm_CSV_FLAT, BENCH_LAYOUT_ASIS, "files, flat", err) < 0 ||
+            plan_series(question, &arm_CSV_FANOUT, BENCH_LAYOUT_ASIS, "files, fanout", err) < 0 ||
+            plan_effect(question, BENCH_ROW, "CSV file", "SQLite", err) < 0 ||
+            plan_effect(question, BENCH_OTHER, "files, flat", "SQLite", err) < 0 ||
+            plan_effect(question, BENCH_OTHER, "files, fanout", "SQLite", err) < 0)
+            return -1;
+        question->series[0].published = BENCH_CSV_FILE;
+        question->series[1].published = BENCH_CSV_SQLITE;
+        if (writes) {
+            question->durability = BENCH_SYNC_NONE;
+            question->fixed_ops = 1;
+        }
+    }
+    return 0;
+}
