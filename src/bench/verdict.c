@@ -34,27 +34,52 @@ static const struct bench_effect *find_pair(const struct bench_case *question, e
     return NULL;
 }
 
+/* "pack faster x1.93" or, for lines of many cases, "pack x1.93". */
+static struct bench_words lead_words(bool brief, enum bench_verdict verdict, double lead)
+{
+    struct bench_words words = bench_lead_words(verdict, lead);
+    struct bench_words figure = words;
+    if (!brief)
+        return words;
+    snprintf(words.text, sizeof(words.text), "%s %s",
+             verdict == BENCH_PACK_FASTER ? "pack" : "files", strrchr(figure.text, 'x'));
+    return words;
+}
+
+static struct bench_words pair_words(bool brief, const struct bench_case *question,
+                                     const struct bench_effect *effect)
+{
+    struct bench_words words = {.text = "no verdict"};
+    if (effect->verdict == BENCH_PACK_FASTER || effect->verdict == BENCH_FILES_FASTER)
+        return lead_words(brief, effect->verdict, bench_lead(effect));
+    if (!brief)
+        return bench_effect_words(question, effect);
+    if (effect->verdict != BENCH_NO_VERDICT)
+        snprintf(words.text, sizeof(words.text), "%s",
+                 effect->verdict == BENCH_INCONCLUSIVE ? "inconclusive" : "no difference");
+    return words;
+}
+
 /* What both pairs say: once where it is the same, as a range where it has a figure. */
-static struct bench_words case_words(const struct bench_case *question)
+static struct bench_words case_words(bool brief, const struct bench_case *question)
 {
     const struct bench_effect *drop_in = find_pair(question, BENCH_DROP_IN);
     const struct bench_effect *best = find_pair(question, BENCH_BEST);
     struct bench_words words = {.text = "no verdict"};
     if (!drop_in || !best)
-        return drop_in || best ? bench_effect_words(question, drop_in ? drop_in : best) : words;
+        return drop_in || best ? pair_words(brief, question, drop_in ? drop_in : best) : words;
     if (drop_in->verdict != best->verdict) {
         snprintf(words.text, sizeof(words.text), "drop-in ");
-        append(words.text, sizeof(words.text), "%s", bench_effect_words(question, drop_in).text);
-        append(words.text, sizeof(words.text), ", best %s",
-               bench_effect_words(question, best).text);
+        append(words.text, sizeof(words.text), "%s", pair_words(brief, question, drop_in).text);
+        append(words.text, sizeof(words.text), ", best %s", pair_words(brief, question, best).text);
     } else if (drop_in->verdict == BENCH_PACK_FASTER || drop_in->verdict == BENCH_FILES_FASTER) {
         double less = fmin(bench_lead(drop_in), bench_lead(best));
         double more = fmax(bench_lead(drop_in), bench_lead(best));
-        words = bench_lead_words(drop_in->verdict, less);
+        words = lead_words(brief, drop_in->verdict, less);
         append(words.text, sizeof(words.text), " to %s",
                strrchr(bench_lead_words(drop_in->verdict, more).text, 'x'));
     } else {
-        return bench_effect_words(question, drop_in);
+        return pair_words(brief, question, drop_in);
     }
     return words;
 }
@@ -87,15 +112,20 @@ static enum bench_verdict both(enum bench_verdict a, enum bench_verdict b)
     return a == BENCH_INCONCLUSIVE || b == BENCH_INCONCLUSIVE ? BENCH_INCONCLUSIVE : BENCH_DEPENDS;
 }
 
+static void take_verdict(struct bench_line *line, const struct bench_case *question)
+{
+    line->verdict = both(line->verdict, question->verdict);
+    line->is_known = line->is_known || question->verdict != BENCH_NO_VERDICT;
+}
+
 /* Adds what a case says to a line; `label` tells it from the line's other cases. */
 static void add_case(struct bench_line *line, const struct bench_case *question, const char *label)
 {
     if (question->missing[0])
         return;
     append(line->text, sizeof(line->text), "%s%s%s%s", line->text[0] ? "; " : "", label,
-           label[0] ? ": " : "", case_words(question).text);
-    line->verdict = both(line->verdict, question->verdict);
-    line->is_known = line->is_known || question->verdict != BENCH_NO_VERDICT;
+           label[0] ? ": " : "", case_words(false, question).text);
+    take_verdict(line, question);
 }
 
 static bool is_random_read(const struct bench_case *question, enum bench_workload workload)
@@ -126,27 +156,47 @@ static void judge_full_reads(struct bench_result *result, struct bench_line *lin
     }
 }
 
+/* Adds ", create pack x5.37" to a line of many cases. */
+static void add_briefly(struct bench_line *line, const struct bench_case *question,
+                        const char *separator)
+{
+    append(line->text, sizeof(line->text), "%s%s %s", separator,
+           bench_workload_name(question->workload), case_words(true, question).text);
+    take_verdict(line, question);
+}
+
 static void judge_metadata(struct bench_result *result, struct bench_line *line)
 {
     for (size_t i = 0; i < result->case_count; i++) {
         const struct bench_case *question = &result->cases[i];
         if (question->workload >= BENCH_FILTER_SIZE && question->workload <= BENCH_LIST &&
-            !is_cold(question))
-            add_case(line, question, bench_workload_name(question->workload));
+            !is_cold(question) && !question->missing[0])
+            add_briefly(line, question, line->text[0] ? ", " : "");
+    }
+}
+
+/* "; no sync: create pack x5.37, overwrite files x4.75": the cases of one class. */
+static void judge_class(const struct bench_result *result, enum bench_durability durability,
+                        struct bench_line *line)
+{
+    bool has_label = false;
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        if (question->workload < BENCH_WRITE_CREATE || question->workload > BENCH_WRITE_DELETE ||
+            question->durability != durability || question->missing[0])
+            continue;
+        if (!has_label)
+            append(line->text, sizeof(line->text), "%s%s: ", line->text[0] ? "; " : "",
+                   bench_durability_name(durability));
+        add_briefly(line, question, has_label ? ", " : "");
+        has_label = true;
     }
 }
 
 static void judge_writes(struct bench_result *result, struct bench_line *line)
 {
-    for (size_t i = 0; i < result->case_count; i++) {
-        const struct bench_case *question = &result->cases[i];
-        char label[96];
-        if (question->workload < BENCH_WRITE_CREATE || question->workload > BENCH_WRITE_DELETE)
-            continue;
-        snprintf(label, sizeof(label), "%s (%s)", bench_workload_name(question->workload),
-                 bench_durability_name(question->durability));
-        add_case(line, question, label);
-    }
+    for (int i = BENCH_SYNC_NONE; i <= BENCH_SYNC_EACH; i++)
+        judge_class(result, (enum bench_durability)i, line);
 }
 
 static void judge_threads(struct bench_result *result, struct bench_line *line)
@@ -170,6 +220,18 @@ void bench_space(const struct bench_corpus *corpus, struct bench_freed *ret_free
     ret_freed->high_percent = tree > 0 ? 100 * ret_freed->high_bytes / tree : 0;
 }
 
+/* "29.9 to 30.0", once where both show the same. */
+static struct bench_words range_words(double low, double high)
+{
+    struct bench_words words;
+    char text[48];
+    snprintf(words.text, sizeof(words.text), "%.1f", low);
+    snprintf(text, sizeof(text), "%.1f", high);
+    if (strcmp(words.text, text) != 0)
+        append(words.text, sizeof(words.text), " to %s", text);
+    return words;
+}
+
 static void judge_space(const struct bench_corpus *corpus, struct bench_line *line)
 {
     struct bench_freed freed;
@@ -177,11 +239,13 @@ static void judge_space(const struct bench_corpus *corpus, struct bench_line *li
         return;
     bench_space(corpus, &freed);
     line->is_known = true;
-    snprintf(line->text, sizeof(line->text),
-             "frees %.1f to %.1f %% of %.1f MiB (%.1f to %.1f MiB) and %llu inodes",
-             freed.low_percent, freed.high_percent, (double)corpus->tree_allocated_bytes / MIB,
-             freed.low_bytes / MIB, freed.high_bytes / MIB,
-             (unsigned long long)corpus->tree_inode_count);
+    snprintf(line->text, sizeof(line->text), "frees ");
+    append(line->text, sizeof(line->text), "%s %% of %.1f MiB",
+           range_words(freed.low_percent, freed.high_percent).text,
+           (double)corpus->tree_allocated_bytes / MIB);
+    append(line->text, sizeof(line->text), " (%s MiB) and %llu inodes",
+           range_words(freed.low_bytes / MIB, freed.high_bytes / MIB).text,
+           (unsigned long long)corpus->tree_inode_count);
 }
 
 /* -- advice --------------------------------------------------------------------------------- */
@@ -262,9 +326,10 @@ static void add_row(struct bench_result *result, enum bench_criterion row)
 static void give_reasons(struct bench_result *result)
 {
     struct bench_freed freed;
-    char what[64];
+    char what[300];
     bench_space(&result->corpus, &freed);
-    snprintf(what, sizeof(what), "%.1f to %.1f %% freed", freed.low_percent, freed.high_percent);
+    snprintf(what, sizeof(what), "%s %% freed",
+             range_words(freed.low_percent, freed.high_percent).text);
     result->reason[0] = '\0';
     add_reason(result, BENCH_ON_SPACE, what);
     for (size_t i = 0; i < READ_ROWS; i++)

@@ -98,6 +98,14 @@ struct bench_words bench_lead_words(enum bench_verdict verdict, double lead)
     return words;
 }
 
+/* Why there is none. */
+static const char *no_verdict(const struct bench_case *question, const struct bench_effect *effect)
+{
+    if (question->results_differ)
+        return "no verdict, the results differ";
+    return effect->round_count == 0 ? "not measured" : "no verdict, too short";
+}
+
 struct bench_words bench_effect_words(const struct bench_case *question,
                                       const struct bench_effect *effect)
 {
@@ -110,6 +118,7 @@ struct bench_words bench_effect_words(const struct bench_case *question,
         snprintf(words.text, sizeof(words.text), "%s, try --rounds %zu", name,
                  more > STATS_VALUES_MAX ? STATS_VALUES_MAX : more);
     else
-        snprintf(words.text, sizeof(words.text), "%s", name);
+        snprintf(words.text, sizeof(words.text), "%s",
+                 effect->verdict == BENCH_NO_VERDICT ? no_verdict(question, effect) : name);
     return words;
 }

@@ -58,7 +58,7 @@ static void add_lines(struct html *html, const struct bench_result *result)
         const struct bench_line *line = &result->lines[i];
         char text[sizeof(line->text) + 64];
         snprintf(text, sizeof(text), "%s: %s", bench_criterion_name((enum bench_criterion)i),
-                 line->is_known ? line->text : "not measured");
+                 line->text[0] ? line->text : "not measured");
         html_text(html, text);
     }
 }

@@ -260,7 +260,8 @@ static void print_case(struct out *out, const struct bench_corpus *corpus,
     for (size_t i = 0; i < question->effect_count; i++)
         print_effect(out, question, &question->effects[i]);
     out_table_end(out);
-    print_limits(out->file, corpus, question);
+    if (verbose || question->workload <= BENCH_READ_ALL)
+        print_limits(out->file, corpus, question);
     if (question->results_differ)
         print_missing(out->file, "fault", "the arms did not give the same");
 }
@@ -285,7 +286,7 @@ static void print_lines(FILE *file, const struct bench_result *result)
     for (size_t i = 0; i < BENCH_CRITERIA; i++) {
         const struct bench_line *line = &result->lines[i];
         words_paragraph(file, bench_criterion_name((enum bench_criterion)i), LINE_INDENT,
-                        line->is_known ? line->text : "not measured");
+                        line->text[0] ? line->text : "not measured");
     }
 }
 

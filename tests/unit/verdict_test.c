@@ -255,13 +255,38 @@ static void reads_both_pairs(void)
             "drop-in files faster x2.00, best pack faster x2.00", "both are told");
     is_text(result.lines[BENCH_ON_READ_COLD].text, "pack faster x1.20 to x1.50", "as a range");
     cases[1].effects[1].verdict = BENCH_NO_VERDICT;
+    cases[1].effects[1].round_count = 0;
     judge_lines(&result);
-    is_text(result.lines[BENCH_ON_READ_COLD].text, "drop-in pack faster x1.20, best no verdict",
+    is_text(result.lines[BENCH_ON_READ_COLD].text, "drop-in pack faster x1.20, best not measured",
             "a pair without a verdict is told too");
     ok(result.lines[BENCH_ON_READ_ALL].verdict == BENCH_DEPENDS, "a line of two cases");
     is_text(result.lines[BENCH_ON_SPACE].text,
             "frees 29.9 to 30.0 % of 1000.0 MiB (299.0 to 300.0 MiB) and 7 inodes", "space");
     ok(!result.lines[BENCH_ON_THREADS].is_known, "what was not measured is not known");
+}
+
+static void lists_many_cases(void)
+{
+    const double ratios[CASES][2] = {{10, 119}, {3, 3}, {2, 0.5}, {0.5, 1}};
+    set_result(30, ratios);
+    cases[0].workload = BENCH_FILTER_SIZE;
+    cases[1].workload = BENCH_WRITE_DELETE;
+    cases[1].durability = BENCH_SYNC_END;
+    cases[2].workload = BENCH_WRITE_CREATE;
+    cases[2].durability = BENCH_SYNC_NONE;
+    cases[3].workload = BENCH_WRITE_DELETE;
+    cases[3].durability = BENCH_SYNC_NONE;
+    judge_lines(&result);
+    is_text(result.lines[BENCH_ON_METADATA].text, "filter by size pack x10.0 to x119", "queries");
+    is_text(result.lines[BENCH_ON_WRITE].text,
+            "no sync: create drop-in pack x2.00, best files x2.00, delete drop-in files x2.00, "
+            "best no difference; sync at the end: delete pack x3.00 to x3.00",
+            "writes, by class");
+    ok(result.lines[BENCH_ON_WRITE].verdict == BENCH_DEPENDS, "which differ");
+    result.corpus.folder_allocated_bytes = 0;
+    judge_lines(&result);
+    is_text(result.lines[BENCH_ON_SPACE].text,
+            "frees 30.0 % of 1000.0 MiB (300.0 MiB) and 7 inodes", "a range of one is told once");
 }
 
 static void advises(void)
@@ -409,6 +434,7 @@ int main(void)
     says_what_is_too_short();
     sums_up();
     reads_both_pairs();
+    lists_many_cases();
     advises();
     asks_how_it_is_read();
     withholds();
