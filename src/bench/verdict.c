@@ -75,9 +75,10 @@ static struct bench_words case_words(bool brief, const struct bench_case *questi
     } else if (drop_in->verdict == BENCH_PACK_FASTER || drop_in->verdict == BENCH_FILES_FASTER) {
         double less = fmin(bench_lead(drop_in), bench_lead(best));
         double more = fmax(bench_lead(drop_in), bench_lead(best));
+        struct bench_words end = bench_lead_words(drop_in->verdict, more);
         words = lead_words(brief, drop_in->verdict, less);
-        append(words.text, sizeof(words.text), " to %s",
-               strrchr(bench_lead_words(drop_in->verdict, more).text, 'x'));
+        if (strcmp(strrchr(words.text, 'x'), strrchr(end.text, 'x')) != 0)
+            append(words.text, sizeof(words.text), " to %s", strrchr(end.text, 'x'));
     } else {
         return pair_words(brief, question, drop_in);
     }

@@ -280,7 +280,7 @@ static void lists_many_cases(void)
     is_text(result.lines[BENCH_ON_METADATA].text, "filter by size pack x10.0 to x119", "queries");
     is_text(result.lines[BENCH_ON_WRITE].text,
             "no sync: create drop-in pack x2.00, best files x2.00, delete drop-in files x2.00, "
-            "best no difference; sync at the end: delete pack x3.00 to x3.00",
+            "best no difference; sync at the end: delete pack x3.00",
             "writes, by class");
     ok(result.lines[BENCH_ON_WRITE].verdict == BENCH_DEPENDS, "which differ");
     result.corpus.folder_allocated_bytes = 0;
