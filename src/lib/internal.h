@@ -333,7 +333,7 @@ bool exclude_matches(const char *const *patterns, size_t count, const char *name
 /* -- source.c: reads one entry of a tree: metadata, attributes, content ------------------------ */
 
 /* Content up to this size is read whole; larger files are read in pieces. */
-#define SOURCE_WHOLE_BYTES ((uint64_t)4 << 20)
+#define SOURCE_WHOLE_BYTES ((uint64_t)2 << 20)
 
 struct source_options {
     bool no_xattrs;

@@ -7,7 +7,6 @@
 #include <time.h>
 
 #include "lib/pack.h"
-#include "util/workers.h"
 
 /* A file that was changed in the last minute may change again without a new ctime: a shared
  * mapping is written back when the kernel sees fit. */
@@ -116,125 +115,6 @@ static int publish(struct packer *packer, struct sqlpack_error *err)
     return result;
 }
 
-/* -- the threads -- */
-
-/*
- * The batch before is placed in less time than it takes to sleep and be woken,
- * so it pays to look for a moment, as long as each thread has a processor.
- */
-#define SPINS 4000
-
-static void spin_for_turn(const struct packer *packer, const struct batch *batch)
-{
-    for (int i = 0; i < SPINS && atomic_load(&packer->turn) != batch->ticket; i++) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
-}
-
-/* With order_mutex held: waits until the turn is `ticket`'s, at work on parts of large files. */
-static void wait_for(struct packer *packer, const struct batch *batch, uint64_t ticket)
-{
-    while (packer->turn != ticket && !packer->failed)
-        if (!pack_help(packer, batch->codec))
-            pthread_cond_wait(&packer->turn_changed, &packer->order_mutex);
-}
-
-/* Remembers the first error; the other threads stop when they see it. */
-static int stop_all(struct packer *packer, const struct sqlpack_error *err)
-{
-    pthread_mutex_lock(&packer->order_mutex);
-    if (!packer->failed)
-        packer->err = *err;
-    packer->failed = true;
-    pthread_cond_broadcast(&packer->turn_changed);
-    pthread_mutex_unlock(&packer->order_mutex);
-    return -1;
-}
-
-static int place_in_turn(struct packer *packer, struct batch *batch, size_t end,
-                         struct sqlpack_error *err)
-{
-    spin_for_turn(packer, batch);
-    pthread_mutex_lock(&packer->order_mutex);
-    wait_for(packer, batch, batch->ticket);
-    int result = 0;
-    if (packer->failed) {
-        *err = packer->err;
-        result = -1;
-    } else {
-        result = pack_place(packer, batch, end, err);
-        if (result == 0 && end == batch->count) {
-            packer->turn++;
-            pthread_cond_broadcast(&packer->turn_changed);
-        }
-    }
-    pthread_mutex_unlock(&packer->order_mutex);
-    return result;
-}
-
-/* The next batches shall have as many names as bring the usual amount of content. */
-static void suggest_names(struct packer *packer, size_t count, uint64_t bytes)
-{
-    size_t now = atomic_load(&packer->batch_names);
-    uint64_t mean = bytes / (count ? count : 1) + 1;
-    size_t wish = BATCH_BYTES / mean > BATCH_NAMES ? BATCH_NAMES : (size_t)(BATCH_BYTES / mean);
-    size_t next = (3 * now + wish) / 4;
-    atomic_store(&packer->batch_names, next ? next : 1);
-}
-
-static int run_batch(struct packer *packer, struct batch *batch, struct sqlpack_error *err)
-{
-    do {
-        size_t begin = batch->done, end;
-        uint64_t bytes = 0;
-        if (pack_read(packer, batch, &end, err) < 0 || place_in_turn(packer, batch, end, err) < 0 ||
-            loader_write(packer->loader, &batch->rows, err) < 0)
-            return -1;
-        for (size_t i = begin; i < end; i++)
-            bytes += batch->items[i].entry.sz;
-        suggest_names(packer, end - begin, bytes);
-        if (report_progress(&packer->report, end - begin, bytes, err) < 0)
-            return -1;
-    } while (batch->done < batch->count);
-    return 0;
-}
-
-/* When no names are left, parts of large files may be. */
-static void help_until_end(struct packer *packer, const struct batch *batch)
-{
-    pthread_mutex_lock(&packer->scan_mutex);
-    uint64_t end = packer->next_ticket; /* the walk is over, so no more are given */
-    pthread_mutex_unlock(&packer->scan_mutex);
-    pthread_mutex_lock(&packer->order_mutex);
-    wait_for(packer, batch, end);
-    pthread_mutex_unlock(&packer->order_mutex);
-}
-
-static int work(void *user)
-{
-    struct packer *packer = user;
-    struct sqlpack_error err;
-    struct batch *batch = malloc(sizeof(*batch));
-    if (!batch) {
-        fail_no_memory(&err);
-        return stop_all(packer, &err);
-    }
-    int result = batch_init(batch, packer, &err);
-    while (result == 0) {
-        result = pack_take(packer, batch, &err);
-        if (result <= 0)
-            break;
-        result = run_batch(packer, batch, &err);
-    }
-    if (result == 0)
-        help_until_end(packer, batch);
-    batch_release(batch);
-    free(batch);
-    return result < 0 ? stop_all(packer, &err) : 0;
-}
-
 /* -- the run -- */
 
 static int check_options(const struct sqlpack_pack_options *options, struct sqlpack_error *err)
@@ -259,7 +139,8 @@ static void packer_init(struct packer *packer)
     packer->ids.next = 1;
     atomic_init(&packer->batch_names, 16);
     pthread_mutex_init(&packer->scan_mutex, NULL);
-    pthread_mutex_init(&packer->order_mutex, NULL);
+    pthread_mutex_init(&packer->links_mutex, NULL);
+    pthread_mutex_init(&packer->turn_mutex, NULL);
     pthread_cond_init(&packer->turn_changed, NULL);
     report_init(&packer->report, &options->hooks);
     packer->source_options = (struct source_options){
@@ -296,7 +177,8 @@ static void packer_release(struct packer *packer)
     buf_release(&packer->room);
     report_release(&packer->report);
     pthread_cond_destroy(&packer->turn_changed);
-    pthread_mutex_destroy(&packer->order_mutex);
+    pthread_mutex_destroy(&packer->turn_mutex);
+    pthread_mutex_destroy(&packer->links_mutex);
     pthread_mutex_destroy(&packer->scan_mutex);
 }
 
@@ -314,12 +196,9 @@ static int open_file(struct packer *packer, struct sqlpack_error *err)
 static int fill(struct packer *packer, struct sqlpack_error *err)
 {
     if (loader_open(packer->file.fd, packer->path, packer->result->page_bytes, &packer->loader,
-                    err) < 0)
+                    err) < 0 ||
+        pack_entries(packer, err) < 0)
         return -1;
-    if (workers_run(workers_default(packer->options->jobs), work, packer) < 0 || packer->failed) {
-        *err = packer->err;
-        return -1;
-    }
     return pack_end(packer, err);
 }
 

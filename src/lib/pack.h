@@ -62,19 +62,21 @@ struct kept_problems {
 void kept_problems_init(struct kept_problems *problems);
 void kept_problems_release(struct kept_problems *problems);
 
-/* One thread's work: names are taken, read, placed in turn, written. */
+/* A run of names: taken, read, placed in turn, written. */
 struct batch {
-    uint64_t ticket; /* its turn */
+    struct batch *next; /* in a list */
+    uint64_t ticket;    /* its turn */
     struct item items[BATCH_NAMES];
     size_t count;
-    size_t done; /* items read and placed so far: a batch of large files comes in parts */
+    size_t part; /* a batch of large files comes in parts: where the one at hand begins */
+    size_t done; /* items placed so far */
     struct kept_problems walk_problems, read_problems;
     struct buf content, extras, heads;
     struct piece *pieces;
     size_t piece_count, piece_capacity;
     struct spool spool;
     struct source source;
-    struct codec *codec;
+    struct codec *codec; /* of the thread that reads it */
     struct loader_batch rows;
     size_t head_at[BATCH_NAMES]; /* where the head of each row begins in heads */
 };
@@ -121,22 +123,34 @@ struct packer {
     bool scan_ended;
     atomic_size_t batch_names; /* how many names a batch takes, as their sizes suggest */
 
-    pthread_mutex_t order_mutex; /* what follows belongs to the batch whose turn it is */
-    pthread_cond_t turn_changed;
-    atomic_uint_fast64_t turn;
-    struct part *parts; /* parts that wait for a thread, oldest first */
+    pthread_mutex_t turn_mutex;
+    pthread_cond_t turn_changed; /* or a batch was freed, a part came or is done, all is over */
+    uint64_t turn;
+    bool is_placing;      /* a thread is at it, and looks at what is ready before it ends */
+    struct batch *free;   /* batches that nobody needs */
+    struct batch **ready; /* batches that are read, by ticket modulo batch_count */
+    struct part *parts;   /* parts that wait for a thread, oldest first */
     bool failed;
     struct sqlpack_error err;
+    struct batch *batches;
+    size_t batch_count;
+
+    pthread_mutex_t links_mutex; /* for reading links elsewhere, and for changing them */
+    struct links *links;
+
+    /* what follows belongs to the thread that places */
     struct ids ids;
     int64_t loss_rows, chunk_rows;
     struct late_rows late_folders, late_files;
-    struct links *links;
     struct owner_set users, groups;
     struct hash_sum root;
     struct hash_stream *loss_hash;
     struct record record; /* room to make rows in */
     struct buf room;
 };
+
+/* pack_turn.c: reads, places and writes all entries, with the threads that were asked for. */
+int pack_entries(struct packer *packer, struct sqlpack_error *err);
 
 /* choose.c: sets result->page_bytes; where it chooses, choices and sample_count too. */
 int choose_page_size(struct packer *packer, struct sqlpack_error *err);
@@ -164,7 +178,7 @@ void batch_release(struct batch *batch);
 int pack_spool(struct packer *packer, struct batch *batch, struct item *item,
                struct sqlpack_error *err);
 
-/* With order_mutex held, which is given up meanwhile: deflates one part that waits. Returns
+/* With turn_mutex held, which is given up meanwhile: deflates one part that waits. Returns
  * whether there was one. */
 bool pack_help(struct packer *packer, struct codec *codec);
 
@@ -184,7 +198,7 @@ void rows_count(struct sqlpack_pack_result *result, const struct sqlpack_entry *
                 const struct stat *stat);
 int owner_set_add(struct owner_set *set, uint32_t id);
 
-/* pack_place.c: in turn, gives items up to `end` ids, rows and pages. */
+/* pack_place.c: in turn, gives the items before `end` ids, rows and pages. */
 int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);
 
 /* pack_end.c: late rows, owners, losses and the summary of the pack. */

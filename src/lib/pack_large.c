@@ -43,10 +43,10 @@ bool pack_help(struct packer *packer, struct codec *codec)
     if (!part)
         return false;
     packer->parts = part->next;
-    pthread_mutex_unlock(&packer->order_mutex);
+    pthread_mutex_unlock(&packer->turn_mutex);
     int result = codec_deflate_part(codec, part->content.data, part->content.size, part->is_last,
                                     &part->stream);
-    pthread_mutex_lock(&packer->order_mutex);
+    pthread_mutex_lock(&packer->turn_mutex);
     part->state = result == 0 ? PART_DONE : PART_FAILED;
     pthread_cond_broadcast(&packer->turn_changed);
     return true;
@@ -57,11 +57,11 @@ static int await_part(struct spooling *spooling)
 {
     struct packer *packer = spooling->packer;
     struct part *part = &spooling->parts[spooling->collected++ % PART_COUNT];
-    pthread_mutex_lock(&packer->order_mutex);
+    pthread_mutex_lock(&packer->turn_mutex);
     while (part->state == PART_WAITS)
         if (!pack_help(packer, spooling->batch->codec))
-            pthread_cond_wait(&packer->turn_changed, &packer->order_mutex);
-    pthread_mutex_unlock(&packer->order_mutex);
+            pthread_cond_wait(&packer->turn_changed, &packer->turn_mutex);
+    pthread_mutex_unlock(&packer->turn_mutex);
     errno = ENOMEM;
     return part->state == PART_DONE ? 0 : -1;
 }
@@ -84,14 +84,14 @@ static int hand_over(struct spooling *spooling, bool is_last)
     struct part *part = &spooling->parts[spooling->handed_over++ % PART_COUNT];
     part->is_last = is_last;
     part->next = NULL;
-    pthread_mutex_lock(&packer->order_mutex);
+    pthread_mutex_lock(&packer->turn_mutex);
     part->state = PART_WAITS;
     struct part **end = &packer->parts;
     while (*end)
         end = &(*end)->next;
     *end = part;
     pthread_cond_broadcast(&packer->turn_changed);
-    pthread_mutex_unlock(&packer->order_mutex);
+    pthread_mutex_unlock(&packer->turn_mutex);
     return spooling->handed_over - spooling->collected == PART_COUNT ? collect_part(spooling) : 0;
 }
 

@@ -66,7 +66,10 @@ static int resolve_link(struct packer *packer, struct item *item, struct sqlpack
                                .sz = entry->sz,
                                .has_digest = entry->has_digest};
     memcpy(first.digest, entry->digest, sizeof(first.digest));
-    return links_add(packer->links, &item->stat, &first) < 0 ? fail_no_memory(err) : 0;
+    pthread_mutex_lock(&packer->links_mutex);
+    int result = links_add(packer->links, &item->stat, &first);
+    pthread_mutex_unlock(&packer->links_mutex);
+    return result < 0 ? fail_no_memory(err) : 0;
 }
 
 /* -- rows -- */
@@ -203,8 +206,11 @@ static int place_item(struct packer *packer, struct batch *batch, struct item *i
     hash_sum_add(&packer->root, entry, false);
     if (place_rows(packer, batch, item, err) < 0)
         return -1;
-    if (entry->link)
-        links_met(packer->links, &item->stat);
+    if (!entry->link)
+        return 0;
+    pthread_mutex_lock(&packer->links_mutex);
+    links_met(packer->links, &item->stat);
+    pthread_mutex_unlock(&packer->links_mutex);
     return 0;
 }
 

@@ -68,8 +68,7 @@ int batch_init(struct batch *batch, const struct packer *packer, struct sqlpack_
     kept_problems_init(&batch->walk_problems);
     kept_problems_init(&batch->read_problems);
     batch->rows.rows = calloc(BATCH_NAMES, sizeof(*batch->rows.rows));
-    batch->codec = codec_new(packer->level);
-    return batch->rows.rows && batch->codec ? 0 : fail_no_memory(err);
+    return batch->rows.rows ? 0 : fail_no_memory(err);
 }
 
 static void forget_items(struct batch *batch)
@@ -94,7 +93,6 @@ void batch_release(struct batch *batch)
     free(batch->pieces);
     spool_release(&batch->spool);
     source_release(&batch->source);
-    codec_free(batch->codec);
 }
 
 static int take_names(struct packer *packer, struct batch *batch, struct sqlpack_error *err)
@@ -158,9 +156,9 @@ static bool is_known_link(struct packer *packer, const struct stat *stat)
 {
     if (!S_ISREG(stat->st_mode) || stat->st_nlink < 2)
         return false;
-    pthread_mutex_lock(&packer->order_mutex);
+    pthread_mutex_lock(&packer->links_mutex);
     bool is_known = links_find(packer->links, stat) != NULL;
-    pthread_mutex_unlock(&packer->order_mutex);
+    pthread_mutex_unlock(&packer->links_mutex);
     return is_known;
 }
 
@@ -240,7 +238,7 @@ int pack_read(struct packer *packer, struct batch *batch, size_t *ret_end,
               struct sqlpack_error *err)
 {
     empty_buffers(batch);
-    size_t end = batch->done;
+    size_t end = batch->part = batch->done;
     while (end < batch->count && batch->content.size < BATCH_BYTES && batch->spool.size == 0 &&
            batch->piece_count == 0) {
         if (read_item(packer, batch, end, err) < 0)

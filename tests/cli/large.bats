@@ -48,7 +48,7 @@ free_mib() {
     sqlpack cat t.db dense | cmp - tree/dense
 }
 
-@test "large: files above 4 MiB are deflated, or stored as they are where that does not help" {
+@test "large: a file too large to be read whole is deflated, or stored as they are where that does not help" {
     mkdir tree
     seq 1 2500000 >tree/text
     head -c 20000000 /dev/urandom >tree/noise
