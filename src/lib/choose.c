@@ -261,7 +261,7 @@ static const struct sqlpack_page_choice *choose_auto(const struct sqlpack_page_c
     return best ? best : fastest;
 }
 
-uint32_t choose_best(const struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES], bool smallest)
+uint32_t choose_best(const struct sqlpack_page_choice *choices, bool smallest)
 {
     return (smallest ? choose_min(choices) : choose_auto(choices))->page_bytes;
 }

@@ -156,7 +156,7 @@ int pack_entries(struct packer *packer, struct sqlpack_error *err);
 int choose_page_size(struct packer *packer, struct sqlpack_error *err);
 
 /* The rule: of the smallest packs that are read fast, or the smallest of all. */
-uint32_t choose_best(const struct sqlpack_page_choice choices[SQLPACK_PAGE_SIZES], bool smallest);
+uint32_t choose_best(const struct sqlpack_page_choice *choices, bool smallest);
 
 /* Fills what a read takes, from the mean of pages in a file's chain and of its stored bytes. */
 void choose_model_read(struct sqlpack_page_choice *choice, double read_pages, double stored_bytes);

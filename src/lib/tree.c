@@ -57,16 +57,13 @@ struct tree *tree_new(struct page_file *file, uint32_t root, bool is_index)
     struct tree *tree = calloc(1, sizeof(*tree));
     if (!tree)
         return NULL;
-    tree->file = file;
-    tree->root = root;
-    tree->is_index = is_index;
-    tree->run_capacity = RUN_BYTES / file->page_bytes;
-    tree->run_children = calloc(tree->run_capacity, sizeof(*tree->run_children));
-    if (!tree->run_children) {
-        free(tree);
-        return NULL;
-    }
-    return tree;
+    uint32_t run = RUN_BYTES / file->page_bytes;
+    *tree = (struct tree){.file = file, .root = root, .is_index = is_index, .run_capacity = run};
+    tree->run_children = calloc(run, sizeof(*tree->run_children));
+    if (tree->run_children)
+        return tree;
+    free(tree);
+    return NULL;
 }
 
 void tree_free(struct tree *tree)
