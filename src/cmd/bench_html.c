@@ -71,17 +71,30 @@ struct row {
     struct bench_words value;
 };
 
-static bool is_shown(const struct bench_effect *effect)
+/* Ratios of queries may be a thousand: each kind of work has its own axis. */
+enum kind { READS, QUERIES, WRITES, KINDS };
+
+static enum kind kind_of(enum bench_workload workload)
 {
-    return effect->pair != BENCH_OTHER && effect->ratio > 0 && isfinite(effect->interval.low);
+    if (workload <= BENCH_READ_ALL || workload == BENCH_FIRST_READ ||
+        workload == BENCH_KVTEST_READ || workload == BENCH_CSV_READ)
+        return READS;
+    return workload <= BENCH_LIST || workload == BENCH_CSV_QUERY ? QUERIES : WRITES;
 }
 
-static size_t count_rows(const struct bench_result *result)
+static bool is_shown(const struct bench_case *question, const struct bench_effect *effect,
+                     enum kind kind)
+{
+    return effect->pair != BENCH_OTHER && effect->ratio > 0 && isfinite(effect->interval.low) &&
+           kind_of(question->workload) == kind;
+}
+
+static size_t count_rows(const struct bench_result *result, enum kind kind)
 {
     size_t count = 0;
     for (size_t i = 0; i < result->case_count; i++)
         for (size_t j = 0; j < result->cases[i].effect_count; j++)
-            count += is_shown(&result->cases[i].effects[j]);
+            count += is_shown(&result->cases[i], &result->cases[i].effects[j], kind);
     return count;
 }
 
@@ -99,35 +112,45 @@ static void fill_row(const struct bench_case *question, const struct bench_effec
                                  .high = effect->interval.high};
 }
 
-static void add_ratios(struct html *html, const struct bench_result *result)
+static void add_forest(struct html *html, const struct bench_result *result, enum kind kind)
 {
-    size_t count = count_rows(result);
+    static const char *const headings[KINDS] = {[READS] = "Reads: time of files / of the pack",
+                                                [QUERIES] = "Queries: time of files / of the pack",
+                                                [WRITES] = "Writes: time of files / of the pack"};
+    size_t count = count_rows(result, kind);
     auto_free struct row *rows = calloc(count + 1, sizeof(*rows));
     auto_free struct html_range *ranges = calloc(count + 1, sizeof(*ranges));
     size_t at = 0;
+    double low = 0.9; /* the band is always seen */
+    double high = 1.1;
     if (!rows || !ranges) {
         html->is_out_of_memory = true;
         return;
     }
     for (size_t i = 0; i < result->case_count; i++)
         for (size_t j = 0; j < result->cases[i].effect_count; j++)
-            if (is_shown(&result->cases[i].effects[j])) {
+            if (is_shown(&result->cases[i], &result->cases[i].effects[j], kind)) {
                 fill_row(&result->cases[i], &result->cases[i].effects[j], &rows[at], &ranges[at]);
+                low = fmin(low, ranges[at].low);
+                high = fmax(high, ranges[at].high);
                 at++;
             }
     if (count == 0)
         return;
-    html_heading(html, "Time of files / time of the pack");
+    html_heading(html, headings[kind]);
     html_text(html, "Right of 1 the pack is faster. The band is 5 % to either side; a range within "
                     "it is no practical difference.");
-    const struct html_ranges forest = {
-        .title = "Ratios of times with their intervals",
-        .axis = {.label = "files / pack", .is_log = true, .format = format_ratio},
-        .mark = 1,
-        .band_low = 1 / 1.05,
-        .band_high = 1.05,
-        .ranges = ranges,
-        .count = count};
+    const struct html_ranges forest = {.title = "Ratios of times with their intervals",
+                                       .axis = {.label = "files / pack",
+                                                .is_log = true,
+                                                .low = low,
+                                                .high = high,
+                                                .format = format_ratio},
+                                       .mark = 1,
+                                       .band_low = 1 / 1.05,
+                                       .band_high = 1.05,
+                                       .ranges = ranges,
+                                       .count = count};
     html_ranges(html, &forest);
 }
 
@@ -369,7 +392,8 @@ int bench_write_html(const struct bench_result *result, const char *path, struct
     html_begin(&html, title, result->reason);
     add_tiles(&html, result);
     add_lines(&html, result);
-    add_ratios(&html, result);
+    for (int kind = 0; kind < KINDS; kind++)
+        add_forest(&html, result, (enum kind)kind);
     for (size_t i = 0; i < result->case_count; i++)
         add_case(&html, &result->cases[i]);
     add_space(&html, &result->corpus);
