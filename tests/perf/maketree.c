@@ -93,6 +93,12 @@ static void fill_tiny(struct maker *maker, unsigned number, size_t *ret_size)
     *ret_size = number % 2 ? 10 : 0;
 }
 
+static void fill_nothing(struct maker *maker, unsigned number, size_t *ret_size)
+{
+    (void)maker, (void)number;
+    *ret_size = 0;
+}
+
 static int fail(const char *verb, const char *name)
 {
     fprintf(stderr, "maketree: cannot %s '%s': %s\n", verb, name, strerror(errno));
@@ -119,10 +125,10 @@ static int make_tree(struct maker *maker, const struct kind *kind, unsigned coun
         if (each == 0) {
             snprintf(name, sizeof(name), "%06u", i);
         } else {
-            snprintf(name, sizeof(name), "d%03u", i / each);
+            snprintf(name, sizeof(name), "d%04u", i / each);
             if (i % each == 0 && mkdirat(root, name, 0755) < 0)
                 return fail("create", name);
-            snprintf(name, sizeof(name), "d%03u/f%07u.txt", i / each, i);
+            snprintf(name, sizeof(name), "d%04u/f%07u.txt", i / each, i);
         }
         size_t size;
         kind->fill(maker, i, &size);
@@ -138,6 +144,8 @@ static const struct kind *find_kind(const char *name)
         {"K", 100000, 0, fill_random},
         {"T", 200000, 400, fill_text},
         {"M", 1000000, 1000, fill_tiny},
+        {"E", 1000000, 1000, fill_nothing},
+        {"X", 10000000, 10000, fill_nothing},
     };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
         if (strcmp(kinds[i].name, name) == 0)
@@ -149,7 +157,7 @@ int main(int argc, char **argv)
 {
     const struct kind *kind = argc == 3 || argc == 4 ? find_kind(argv[1]) : NULL;
     if (!kind) {
-        fprintf(stderr, "usage: maketree K|T|M DIR [FILES]\n");
+        fprintf(stderr, "usage: maketree K|T|M|E|X DIR [FILES]\n");
         return 2;
     }
     unsigned count = argc == 4 ? (unsigned)strtoul(argv[3], NULL, 10) : kind->file_count;
