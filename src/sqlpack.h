@@ -374,6 +374,159 @@ SQLPACK_CHECK int sqlpack_digest(const char *path, const struct sqlpack_digest_o
                                  uint8_t ret_digest[SQLPACK_DIGEST_BYTES],
                                  struct sqlpack_error *err);
 
+/* -- audit -------------------------------------------------------------------------------- */
+
+#define SQLPACK_AUDIT_CLASSES 16 /* of sizes */
+
+/* All zero is the default. Strings are borrowed until the call returns. */
+struct sqlpack_audit_options {
+    unsigned jobs;       /* threads; 0: one a processor */
+    int level;           /* how the pack would be compressed; as for sqlpack_pack */
+    uint32_t page_bytes; /* the page size to tell the saving for; as for sqlpack_pack */
+    /* Share of the files that is read to estimate compression, and their number; both 0: 2 %, but
+     * at least 512 and at most 4,096 files. Never more than 65,536. */
+    double sample_percent;
+    uint64_t sample_count;
+    const char *const *excludes; /* as for sqlpack_pack */
+    size_t exclude_count;
+    uint64_t max_file_bytes; /* larger files stay files; 0: none is too large */
+    bool cross_device;       /* descend into other file systems too */
+    bool no_xattrs;          /* the pack would hold no extended attributes */
+    bool duplicates;         /* read what has the same size, to find equal contents */
+    bool verify_freed; /* copy the tree beside itself, delete the copy, tell what that frees */
+    size_t top_count;  /* length of the lists of folders and suffixes; 0: 10 */
+    const uint64_t *block_bytes; /* what the tree would take on file systems of these blocks */
+    size_t block_count;
+    struct sqlpack_hooks hooks;
+};
+
+/* Files that have something in common. Padding is what their blocks hold beyond their content. */
+struct sqlpack_audit_group {
+    char *name; /* of a folder, a suffix (".jpg"; "" is none), the first of equal files */
+    uint64_t file_count, content_bytes, allocated_bytes, padding_bytes;
+};
+
+/* Files of up to so many bytes that are in no smaller class. */
+struct sqlpack_audit_class {
+    uint64_t max_bytes; /* UINT64_MAX: the last */
+    uint64_t file_count, content_bytes, allocated_bytes, padding_bytes;
+    uint64_t packed_bytes; /* estimated: their share of the pack */
+};
+
+/* What one page size would give. */
+struct sqlpack_audit_page {
+    uint32_t page_bytes;
+    uint64_t raw_bytes;   /* the pack with all contents stored as they are: exact */
+    uint64_t pack_bytes;  /* the pack at the level asked for: estimated, but for SQLPACK_STORE */
+    uint64_t error_bytes; /* ... in 95 of 100 samples by less than this */
+    double read_pages;    /* pages of a file, one found through the other: mean ... */
+    uint64_t read_pages_p99;
+    double read_us; /* modelled time of a read by SQL without mmap; NaN: the model ends at 16K */
+    double mmap_us; /* the same with mmap */
+};
+
+/* The tree on a file system of other blocks: estimated. */
+struct sqlpack_audit_blocks {
+    uint64_t block_bytes, tree_bytes, pack_bytes;
+};
+
+struct sqlpack_audit_result {
+    uint64_t file_count, folder_count, symlink_count, special_count, socket_count;
+    uint64_t hard_link_count; /* further names of files */
+    uint64_t skipped_count;   /* left out by max_file_bytes */
+    uint64_t skipped_bytes;   /* ... what they hold */
+    uint64_t loss_count;      /* could not be read: then all figures are lower bounds */
+    uint64_t entry_count;     /* of the pack */
+
+    uint64_t content_bytes; /* apparent size of all files, each inode once, as all that follows */
+    uint64_t tree_allocated_bytes; /* what the tree takes on disk: files, folders, symlinks */
+    uint64_t file_allocated_bytes, folder_allocated_bytes;
+    uint64_t padding_bytes;          /* what blocks of files hold beyond their content */
+    uint64_t hole_count, hole_bytes; /* files with holes, and what they save */
+    uint64_t thin_count, thin_bytes; /* files with fewer blocks than content, but no holes */
+    uint64_t empty_count;
+    uint64_t outside_count, outside_allocated_bytes; /* files that have names outside the tree */
+    uint64_t size_median, size_p90, size_p99;        /* of a file's content; within 1 % */
+    struct sqlpack_audit_class classes[SQLPACK_AUDIT_CLASSES];
+    struct sqlpack_audit_group *folders, *suffixes; /* of most padding; a folder's own files */
+    size_t folder_count_listed, suffix_count_listed;
+    struct sqlpack_audit_group *wide; /* folders with more than 100,000 names: file_count of them */
+    size_t wide_count;
+
+    char file_system[16];             /* "ext4"; "" where it is not known */
+    uint64_t block_bytes;             /* of it */
+    uint64_t inode_count;             /* of the tree */
+    uint64_t inode_total, inode_free; /* of the file system; 0: it does not count them */
+    uint64_t free_bytes;              /* on the file system, for this user */
+
+    struct sqlpack_audit_page pages[SQLPACK_PAGE_SIZES]; /* 512 to 65536 */
+    uint32_t page_bytes;                                 /* the one that is chosen */
+    uint64_t pack_bytes, pack_allocated_bytes;           /* with it */
+    uint64_t stored_bytes;                               /* contents in it, as stored */
+    uint64_t sample_count, sample_bytes;                 /* files read, content compressed */
+
+    int64_t freed_low, freed_high; /* bytes that the move would free, once the tree is deleted */
+    uint64_t freed_inode_count;
+    uint64_t peak_bytes; /* what the move needs meanwhile: pack and tree at once */
+
+    uint64_t stay_bytes; /* files above this are better left as files; 0: none */
+    uint64_t stay_count, stay_content_bytes;
+    int64_t stay_saved_bytes; /* what packing those would save */
+
+    struct sqlpack_audit_blocks *blocks; /* as asked for */
+    size_t block_count;
+
+    uint64_t duplicate_count,
+        duplicate_content_bytes; /* with duplicates: copies beyond the first */
+    uint64_t duplicate_allocated_bytes;
+    struct sqlpack_audit_group *duplicates; /* that cost most */
+    size_t duplicate_count_listed;
+
+    int64_t tried_bytes; /* with verify_freed: what deleting a copy and keeping a pack freed */
+    int64_t tried_low, tried_high; /* ... and what was told of that before */
+};
+
+/*
+ * Tells where the space of the tree under `dir` goes, and what a pack of it would
+ * take and free. Nothing is written, but with verify_freed. What cannot be read is
+ * reported as a problem; the call succeeds all the same. The caller releases the
+ * result. Fails with NOT_FOUND, INVALID, IO, NO_MEMORY or CANCELLED.
+ */
+SQLPACK_CHECK int sqlpack_audit(const char *dir, const struct sqlpack_audit_options *options,
+                                struct sqlpack_audit_result *ret_result, struct sqlpack_error *err);
+SQLPACK_API void sqlpack_audit_release(struct sqlpack_audit_result *result);
+
+/* What one table or index of a pack takes. */
+struct sqlpack_audit_table {
+    char name[32];
+    uint64_t row_count;
+    uint64_t page_count, overflow_count; /* all its pages, and those of them in chains */
+    uint64_t payload_bytes;              /* the records themselves */
+    uint64_t unused_bytes;               /* room in its pages that nothing stands in */
+};
+
+#define SQLPACK_AUDIT_TABLES 9
+
+/* Where the bytes of a pack are; all parts together are pack_bytes. */
+struct sqlpack_audit_space {
+    uint64_t pack_bytes, pack_allocated_bytes;
+    uint32_t page_bytes;
+    uint64_t stored_bytes;   /* contents as stored */
+    uint64_t name_bytes;     /* the index of names, without unused room */
+    uint64_t metadata_bytes; /* all other records */
+    uint64_t format_bytes;   /* page headers, cell pointers, links of chains */
+    uint64_t unused_bytes;   /* room in pages that nothing stands in */
+    uint64_t free_bytes;     /* pages that are not in use */
+    struct sqlpack_audit_table tables[SQLPACK_AUDIT_TABLES];
+    size_t table_count;
+    uint64_t tree_allocated_bytes; /* what the tree took when it was packed; 0: unknown */
+    uint64_t content_bytes;
+};
+
+/* Tells how the space of an open pack is spent. Fails with CORRUPT, IO, NO_MEMORY. */
+SQLPACK_CHECK int sqlpack_audit_pack(struct sqlpack *pack, struct sqlpack_audit_space *ret_space,
+                                     struct sqlpack_error *err);
+
 #ifdef __cplusplus
 }
 #endif

@@ -12,6 +12,7 @@
     X(ls)           \
     X(cat)          \
     X(info)         \
+    X(audit)        \
     X(verify)       \
     X(digest)       \
     X(bench)        \

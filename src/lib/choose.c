@@ -12,9 +12,14 @@
  * What a read by SQL without mmap costs, measured with warm caches: so much for
  * the look-up, for each page, for each KB.
  */
-#define READ_US    2.0
-#define PAGE_US    0.7
-#define KB_US      0.15
+#define READ_US 2.0
+#define PAGE_US 0.7
+#define KB_US   0.15
+
+/* The same with mmap: a page is no system call, but still a step along the chain. */
+#define MMAP_READ_US 3.0
+#define MMAP_PAGE_US 0.06
+
 #define READ_SLACK 1.5 /* a read may take so many times that of the fastest page size */
 
 /* Overflow pages are found one through the other; from a cold disk each is a wait. */
@@ -196,6 +201,11 @@ void choose_model_read(struct sqlpack_page_choice *choice, double read_pages, do
 {
     choice->read_pages = read_pages;
     choice->read_us = READ_US + PAGE_US * read_pages + KB_US * stored_bytes / 1024;
+}
+
+double choose_mmap_us(double read_pages, double stored_bytes)
+{
+    return MMAP_READ_US + MMAP_PAGE_US * read_pages + KB_US * stored_bytes / 1024;
 }
 
 /* How long it takes to read one of the sample's files. */

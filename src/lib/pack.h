@@ -160,6 +160,7 @@ uint32_t choose_best(const struct sqlpack_page_choice *choices, bool smallest);
 
 /* Fills what a read takes, from the mean of pages in a file's chain and of its stored bytes. */
 void choose_model_read(struct sqlpack_page_choice *choice, double read_pages, double stored_bytes);
+double choose_mmap_us(double read_pages, double stored_bytes); /* of a read with mmap */
 
 /* pack_read.c: the batch's own part. Returns 1 with names, 0 at the end of the tree, -1. */
 int pack_take(struct packer *packer, struct batch *batch, struct sqlpack_error *err);

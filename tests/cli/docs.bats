@@ -64,6 +64,8 @@ manual_section() {
     sqlpack unpack --json t.db out >unpack.json 2>/dev/null || [ $? -eq 1 ]
     sqlpack ls --json t.db >ls.json
     sqlpack info --json t.db >info.json
+    sqlpack audit --json --duplicates --verify-freed tree >audit.json 2>/dev/null || [ $? -eq 1 ]
+    sqlpack audit --json t.db tree >>audit.json 2>/dev/null || [ $? -eq 1 ]
     echo x >out/new
     sqlpack verify --json t.db out >verify.json 2>/dev/null || [ $? -eq 1 ]
     sqlpack digest --json t.db >digest.json

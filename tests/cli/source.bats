@@ -54,7 +54,7 @@ finds_nothing() {
 
 @test "source: no file is longer than 500 lines" {
     local long
-    long=$(wc -l "$ROOT"/src/*.[ch] "$ROOT"/src/*/*.c "$ROOT"/src/{cli,cmd,util}/*.h |
+    long=$(wc -l "$ROOT"/src/*.c "$ROOT"/src/*/*.c "$ROOT"/src/{cli,cmd,util}/*.h |
         awk '$2 != "total" && $1 > 500')
     [ -z "$long" ] || { echo "$long" >&2 && return 1; }
 }

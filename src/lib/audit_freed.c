@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* What the move to a pack gives back, and how sure that is on each kind of file system. */
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#include "lib/audit.h"
+#include "util/workers.h"
+
+/* A pack is worth it for a class of sizes where it saves at least this share of its blocks. */
+#define WORTH_SHARE      0.04
+#define STAY_BYTES_LEAST ((uint64_t)64 << 10) /* smaller files are never better left as files */
+
+/* btrfs: what an inode with its names, extent and checksums takes in its trees (on-disk format:
+ * inode item 160 bytes, references, directory item and index, extent items, each with a key of 25),
+ * twice where metadata is kept twice, in nodes that are at least a third full. */
+#define BTRFS_INODE_BYTES  ((uint64_t)3 * 2 * 700)
+#define BTRFS_INLINE_BYTES ((uint64_t)2048) /* the default of its option max_inline */
+#define BTRFS_NODE_BYTES   ((uint64_t)64 * 16384)
+
+#define XFS_INODE_BYTES ((uint64_t)512) /* the default; freed by chunks of 64 */
+
+/* How a file system accounts for space. */
+enum accounting {
+    EXACT,   /* what st_blocks tells is what comes back */
+    EXTENTS, /* ... and blocks that say where the pack's are */
+    XFS,     /* ... and chunks of inodes */
+    BTRFS,   /* small files lie in the metadata, which st_blocks does not tell */
+    LAYERED, /* files of a lower layer stay when they are deleted */
+    FOREIGN, /* st_blocks may be invented */
+    UNKNOWN,
+};
+
+static const struct {
+    unsigned long magic;
+    const char *name;
+    enum accounting accounting;
+} file_systems[] = {
+    {0xef53, "ext4", EXTENTS},
+    {0x58465342, "xfs", XFS},
+    {0x9123683e, "btrfs", BTRFS},
+    {0x01021994, "tmpfs", EXACT},
+    {0x794c7630, "overlayfs", LAYERED},
+    {0x2fc12fc1, "zfs", FOREIGN},
+    {0x6969, "nfs", FOREIGN},
+    {0x65735546, "fuse", FOREIGN},
+    {0xff534d42, "cifs", FOREIGN},
+    {0xfe534d42, "smb", FOREIGN},
+    {0x01021997, "9p", FOREIGN},
+    {0xf2f52010, "f2fs", UNKNOWN},
+    {0x4d44, "vfat", EXACT},
+    {0x2011bab0, "exfat", EXACT},
+    {0x7366746e, "ntfs", UNKNOWN},
+    {0xca451a4e, "bcachefs", UNKNOWN},
+    {0x73717368, "squashfs", LAYERED},
+    {0x9fa0, "proc", FOREIGN},
+};
+
+static enum accounting recognise(unsigned long magic, struct sqlpack_audit_result *result)
+{
+    for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
+        if (file_systems[i].magic == magic) {
+            strcpy(result->file_system, file_systems[i].name);
+            return file_systems[i].accounting;
+        }
+    return UNKNOWN;
+}
+
+static uint64_t round_up(uint64_t bytes, uint64_t block)
+{
+    return (bytes + block - 1) / block * block;
+}
+
+/* What the figure is uncertain by, in either direction. */
+struct doubt {
+    uint64_t less, more;
+};
+
+/* Files so small that btrfs keeps them in its metadata. */
+static uint64_t inline_allocated(const struct sqlpack_audit_result *result)
+{
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++)
+        if (result->classes[i].max_bytes <= BTRFS_INLINE_BYTES)
+            bytes += result->classes[i].allocated_bytes;
+    return bytes;
+}
+
+static struct doubt doubt_of(enum accounting accounting, const struct sqlpack_audit_result *result)
+{
+    uint64_t block = result->block_bytes, pack = result->pack_allocated_bytes;
+    /* a pointer of 4 bytes a block of the pack is the most that any map of blocks takes */
+    uint64_t map = round_up(pack / block * 4, block) + block;
+    uint64_t others = result->tree_allocated_bytes - result->file_allocated_bytes;
+    switch (accounting) {
+    case EXACT:
+        return (struct doubt){0, 0};
+    case EXTENTS:
+        return (struct doubt){.less = map};
+    case XFS:
+        return (struct doubt){.less = map + 64 * block,
+                              .more =
+                                  round_up(result->inode_count, 64) * XFS_INODE_BYTES + 64 * block};
+    case BTRFS:
+        return (struct doubt){.less =
+                                  inline_allocated(result) + others + pack / 256 + BTRFS_NODE_BYTES,
+                              .more = result->inode_count * BTRFS_INODE_BYTES + BTRFS_NODE_BYTES};
+    case LAYERED:
+        return (struct doubt){.less = result->tree_allocated_bytes};
+    case FOREIGN:
+        return (struct doubt){.less = result->padding_bytes + others + map,
+                              .more = result->thin_bytes + result->file_count * block};
+    default:
+        return (struct doubt){.less = others + map, .more = result->inode_count * block};
+    }
+}
+
+/* The largest files: where packing all of them saves less than it is worth, they may stay. */
+static void judge_large(struct sqlpack_audit_result *result)
+{
+    uint64_t allocated = 0, packed = 0, count = 0, content = 0;
+    for (size_t i = SQLPACK_AUDIT_CLASSES - 1; i > 0; i--) {
+        const struct sqlpack_audit_class *class = &result->classes[i];
+        uint64_t floor = result->classes[i - 1].max_bytes;
+        allocated += class->allocated_bytes;
+        packed += class->packed_bytes;
+        count += class->file_count;
+        content += class->content_bytes;
+        if (floor < STAY_BYTES_LEAST)
+            break;
+        int64_t saved = (int64_t)(allocated - packed);
+        if ((double)saved >= WORTH_SHARE * (double)allocated)
+            continue;
+        if (class->file_count > 0) {
+            result->stay_bytes = floor;
+            result->stay_count = count;
+            result->stay_content_bytes = content;
+            result->stay_saved_bytes = saved;
+        }
+    }
+}
+
+/* Files too large to be compressed in memory wait beside the pack while it is written. */
+static uint64_t spool_bytes(const struct sqlpack_audit_options *options,
+                            const struct sqlpack_audit_result *result)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++) {
+        const struct sqlpack_audit_class *class = &result->classes[i];
+        if (class->file_count && class->max_bytes > SOURCE_WHOLE_BYTES)
+            largest =
+                class->content_bytes < class->max_bytes ? class->content_bytes : class->max_bytes;
+    }
+    uint64_t bytes = largest * workers_default(options->jobs);
+    return bytes < result->content_bytes ? bytes : result->content_bytes;
+}
+
+int freed_end(const char *dir, const struct sqlpack_audit_options *options,
+              struct sqlpack_audit_result *result, struct sqlpack_error *err)
+{
+    struct statfs type;
+    struct statvfs space;
+    if (statfs(dir, &type) < 0 || statvfs(dir, &space) < 0)
+        return fail_errno(err, "cannot look at the file system of '%s'", show(dir).text);
+    enum accounting accounting = recognise((unsigned long)(unsigned)type.f_type, result);
+    result->block_bytes = space.f_frsize ? space.f_frsize : 512;
+    result->inode_total = space.f_files;
+    result->inode_free = space.f_favail;
+    result->free_bytes = space.f_bavail * result->block_bytes;
+    result->pack_allocated_bytes = round_up(result->pack_bytes, result->block_bytes);
+    struct doubt doubt = doubt_of(accounting, result);
+    uint64_t error = 0;
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
+        if (result->pages[i].page_bytes == result->page_bytes)
+            error = round_up(result->pages[i].error_bytes, result->block_bytes);
+    int64_t freed = (int64_t)(result->tree_allocated_bytes - result->outside_allocated_bytes -
+                              result->pack_allocated_bytes);
+    result->freed_low = freed - (int64_t)(doubt.less + error);
+    result->freed_high = freed + (int64_t)(doubt.more + error);
+    uint64_t gone = result->inode_count - result->outside_count;
+    result->freed_inode_count = gone > 1 ? gone - 1 : 0;
+    result->peak_bytes = result->pack_allocated_bytes + error + spool_bytes(options, result);
+    for (size_t i = 0; i < result->block_count; i++)
+        result->blocks[i].pack_bytes = round_up(result->pack_bytes, result->blocks[i].block_bytes);
+    judge_large(result);
+    return 0;
+}
