@@ -8,10 +8,12 @@
 #include "lib/internal.h"
 #include "util/workers.h"
 
-/* What one thread reads at a time. The last two bound what deep trees hold: descriptors, names. */
-#define BATCH_ENTRIES 64
-#define BATCH_FOLDERS 4
-#define BATCH_NAMES   ((size_t)64 << 10)
+/* What one thread reads at a time, with content and without. The last two bound what deep trees
+ * hold: descriptors, names. */
+#define BATCH_CONTENTS 64
+#define BATCH_ENTRIES  256
+#define BATCH_FOLDERS  4
+#define BATCH_NAMES    ((size_t)64 << 10)
 
 /* One entry of a batch; xattr and target are in batch.bytes until the batch is handed on. */
 struct slot {
@@ -202,7 +204,8 @@ static int fill_batch(struct reading *reading, struct batch *batch, struct sqlpa
 {
     size_t folders = 0, names = 0;
     const struct folder *last = NULL;
-    while (batch->count < BATCH_ENTRIES && folders < BATCH_FOLDERS && names < BATCH_NAMES) {
+    size_t most = reading->options->no_content ? BATCH_ENTRIES : BATCH_CONTENTS;
+    while (batch->count < most && folders < BATCH_FOLDERS && names < BATCH_NAMES) {
         struct scan_entry *where = &batch->slots[batch->count].where;
         int result = scan_next(reading->scan, &reading->walk_report, where, err);
         if (result <= 0)
