@@ -53,6 +53,7 @@ void html_bars(struct html *html, const struct html_bars *bars);
 struct html_axis {
     const char *label;
     bool is_log;      /* values must be above 0; others are left out */
+    int base;         /* its ticks are round in it: 2, for bytes, or 10 (0) */
     double low, high; /* what is shown; values outside are cut off */
     /* Writes a tick's value as a reader shall see it; NULL: as a plain number. */
     void (*format)(double value, char *ret_text, size_t size);

@@ -68,16 +68,21 @@ static double place(const struct scale *scale, double value)
 
 /* -- ticks ---------------------------------------------------------------------------------- */
 
-/* Round values: 1, 2 or 5 times a power of ten. Returns how many. */
+/* Round values: 1, 2 or 5 times a power of ten, of KiB or MiB where the base is 2. Returns how
+ * many.
+ */
 static size_t linear_ticks(const struct scale *scale, double ticks[TICKS_MAX])
 {
-    double step = pow(10, floor(log10((scale->high - scale->low) / 4)));
+    double unit = 1;
+    if (scale->axis->base == 2)
+        unit = exp2(10 * floor(log2((scale->high - scale->low) / 4) / 10));
+    double step = unit * pow(10, floor(log10((scale->high - scale->low) / 4 / unit)));
     while ((scale->high - scale->low) / step > 8)
         step *= (scale->high - scale->low) / step > 16 ? 5 : 2;
     size_t count = 0;
     double first = ceil(scale->low / step - 1e-9);
     for (double n = first; n * step <= scale->high + step * 1e-9 && count < TICKS_MAX; n++)
-        ticks[count++] = n * step;
+        ticks[count++] = n * step + 0.0; /* no -0 */
     return count;
 }
 
@@ -105,8 +110,20 @@ static void tick_text(const struct html_axis *axis, double value, char *text, si
         snprintf(text, size, "%g", value);
 }
 
+static size_t binary_ticks(const struct scale *scale, double ticks[TICKS_MAX])
+{
+    size_t count = 0;
+    double low = scale->low / log10(2), high = scale->high / log10(2);
+    double step = ceil((high - low + 1e-9) / (TICKS_MAX - 2));
+    for (double n = ceil(low - 1e-9); n <= high + 1e-9 && count < TICKS_MAX; n += step)
+        ticks[count++] = exp2(n);
+    return count;
+}
+
 static size_t make_ticks(const struct scale *scale, double ticks[TICKS_MAX])
 {
+    if (scale->axis->is_log && scale->axis->base == 2)
+        return binary_ticks(scale, ticks);
     return scale->axis->is_log ? log_ticks(scale, ticks) : linear_ticks(scale, ticks);
 }
 

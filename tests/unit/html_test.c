@@ -98,6 +98,22 @@ static void test_plot(void)
     html_release(&html);
 }
 
+static void test_binary_ticks(void)
+{
+    struct html html = {0};
+    const double x[] = {512, 65536}, y[] = {0, 3 << 20};
+    const struct html_series series = {"s", x, y, 2, false};
+    html_plot(&html, &(struct html_plot){.title = "t",
+                                         .x = {.label = "x", .is_log = true, .base = 2},
+                                         .y = {.label = "y", .base = 2, .format = format_k},
+                                         .series = &series,
+                                         .count = 1,
+                                         .y_mark = NAN});
+    ok(holds(&html, ">4096</text>") && !holds(&html, ">5000</text>"), "ticks are powers of two");
+    ok(holds(&html, ">0K</text>") && holds(&html, ">1000K</text>"), "or round in KiB");
+    html_release(&html);
+}
+
 static void test_ranges(void)
 {
     struct html html = {0};
@@ -141,6 +157,7 @@ int main(void)
     test_texts();
     test_bars();
     test_plot();
+    test_binary_ticks();
     test_ranges();
     test_write();
     return done();
