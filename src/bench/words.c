@@ -102,8 +102,8 @@ struct bench_words bench_lead_words(enum bench_verdict verdict, double lead)
 static const char *no_verdict(const struct bench_case *question, const struct bench_effect *effect)
 {
     if (question->results_differ)
-        return "no verdict, the results differ";
-    return effect->round_count == 0 ? "not measured" : "no verdict, too short";
+        return "results differ";
+    return effect->round_count == 0 ? "not measured" : "too short";
 }
 
 struct bench_words bench_effect_words(const struct bench_case *question,

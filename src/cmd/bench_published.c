@@ -18,21 +18,31 @@ static bool is_measured(const struct bench_series *series)
 
 /* -- kvtest --------------------------------------------------------------------------------- */
 
-static void print_kvtest(struct out *out, const struct bench_case *question, bool with_systems)
+static void print_reads(struct out *out, const struct bench_case *question)
 {
-    out_table_begin(out, NULL,
-                    with_systems ? "\nmicroseconds a blob, published and here"
-                                 : "\nmicroseconds an update, here");
+    out_table_begin(out, NULL, "\nmicroseconds a blob, published and here");
     for (size_t i = 0; i < question->series_count; i++) {
         const struct bench_series *series = &question->series[i];
         out_row_begin(out);
         out_text(out, NULL, "kvtest arguments", series->label);
-        for (size_t j = 0; with_systems && j < BENCH_SYSTEMS; j++)
+        for (size_t j = 0; j < BENCH_SYSTEMS; j++)
             print_number(out, bench_system_name(j), bench_published_us(series->published, j));
         print_number(out, "here", is_measured(series) ? series->summary.median_us : (double)NAN);
         out_row_end(out);
     }
     out_table_end(out);
+}
+
+static void print_updates(struct out *out, const struct bench_case *question)
+{
+    for (size_t i = 0; i < question->series_count; i++) {
+        const struct bench_series *series = &question->series[i];
+        out_row_begin(out);
+        out_text(out, NULL, "kvtest arguments", series->label);
+        out_text(out, NULL, "on disk", bench_durability_name(question->durability));
+        print_number(out, "here", is_measured(series) ? series->summary.median_us : (double)NAN);
+        out_row_end(out);
+    }
 }
 
 /* -- CSV ------------------------------------------------------------------------------------ */
@@ -63,24 +73,37 @@ static void print_csv(struct out *out, const struct bench_case *question)
     }
 }
 
+static bool is_update(const struct bench_case *question)
+{
+    return question->workload == BENCH_KVTEST_UPDATE && !question->missing[0];
+}
+
+/* One table of all cases of a kind; nothing where there is none. */
+static void print_all(struct out *out, const struct bench_result *result, const char *heading,
+                      bool (*belongs)(const struct bench_case *question),
+                      void (*print)(struct out *out, const struct bench_case *question))
+{
+    bool has_any = false;
+    for (size_t i = 0; i < result->case_count; i++) {
+        if (!belongs(&result->cases[i]))
+            continue;
+        if (!has_any)
+            out_table_begin(out, NULL, heading);
+        has_any = true;
+        print(out, &result->cases[i]);
+    }
+    if (has_any)
+        out_table_end(out);
+}
+
 void bench_report_published(const struct bench_result *result)
 {
-    bool has_csv = false;
     struct out out;
     out_init(&out, false);
-    for (size_t i = 0; i < result->case_count; i++) {
-        const struct bench_case *question = &result->cases[i];
-        bool is_read = question->workload == BENCH_KVTEST_READ;
-        if ((is_read || question->workload == BENCH_KVTEST_UPDATE) && !question->missing[0])
-            print_kvtest(&out, question, is_read);
-        has_csv = has_csv || is_csv(question);
-    }
-    if (has_csv) {
-        out_table_begin(&out, NULL, "\nseconds for 100,000 records, published and here");
-        for (size_t i = 0; i < result->case_count; i++)
-            if (is_csv(&result->cases[i]))
-                print_csv(&out, &result->cases[i]);
-        out_table_end(&out);
-    }
+    for (size_t i = 0; i < result->case_count; i++)
+        if (result->cases[i].workload == BENCH_KVTEST_READ && !result->cases[i].missing[0])
+            print_reads(&out, &result->cases[i]);
+    print_all(&out, result, "\nmicroseconds an update, here", is_update, print_updates);
+    print_all(&out, result, "\nseconds for 100,000 records, published and here", is_csv, print_csv);
     out_close(&out, 0);
 }

@@ -48,14 +48,14 @@ static void print_machine(struct out *out, const struct bench_environment *env)
     out_text(out, NULL, text[0] ? "storage" : NULL, text);
 }
 
-/* The fastest operation of an arm that reads: what the bookkeeping is to be held against. */
+/* The fastest operation that is timed one by one: what the bookkeeping is held against. */
 static double fastest_us(const struct bench_result *result)
 {
     double fastest = INFINITY;
     for (size_t i = 0; i < result->case_count; i++)
         for (size_t j = 0; j < result->cases[i].series_count; j++) {
             double us = result->cases[i].series[j].summary.median_us;
-            if (result->cases[i].workload <= BENCH_READ_REPLAY && us > 0)
+            if (result->cases[i].series[j].summary.p50_us > 0 && us > 0)
                 fastest = fmin(fastest, us);
         }
     return fastest;
@@ -179,11 +179,16 @@ static void print_more(struct out *out, const struct bench_case *question,
     out_row_end(out);
 }
 
+static bool is_kvtest(const struct bench_case *question)
+{
+    return question->workload == BENCH_KVTEST_READ || question->workload == BENCH_KVTEST_UPDATE;
+}
+
 static void print_effect(struct out *out, const struct bench_case *question,
                          const struct bench_effect *effect)
 {
     char text[160];
-    if (effect->pair == BENCH_ROW) /* all against the same files */
+    if (is_kvtest(question)) /* all against direct file access */
         snprintf(text, sizeof(text), "%s", question->series[effect->pack].label);
     else
         snprintf(text, sizeof(text), "%s / %s", question->series[effect->files].label,
@@ -270,6 +275,7 @@ static void print_case(struct out *out, const struct bench_corpus *corpus,
 
 static void print_gates(FILE *file, const struct bench_result *result)
 {
+    fputc('\n', file);
     static const char *const outcomes[] = {
         [BENCH_NOT_KNOWN] = "not known", [BENCH_PASSED] = "passed", [BENCH_FAILED] = "failed"};
     for (size_t i = 0; i < BENCH_GATES; i++) {
@@ -281,8 +287,20 @@ static void print_gates(FILE *file, const struct bench_result *result)
     }
 }
 
+static bool has_rows(const struct bench_result *result)
+{
+    for (size_t i = BENCH_ON_READ_WARM; i < BENCH_CRITERIA; i++)
+        if (result->lines[i].text[0])
+            return true;
+    return false;
+}
+
+/* The presets of published tables have no rows of their own. */
 static void print_lines(FILE *file, const struct bench_result *result)
 {
+    if (!has_rows(result))
+        return;
+    fputc('\n', file);
     for (size_t i = 0; i < BENCH_CRITERIA; i++) {
         const struct bench_line *line = &result->lines[i];
         words_paragraph(file, bench_criterion_name((enum bench_criterion)i), LINE_INDENT,
@@ -326,7 +344,6 @@ void bench_report(const struct bench_result *result, bool verbose)
         print_case(&out, &result->corpus, &result->cases[i], verbose);
     bench_report_published(result);
     print_list(out.file, "keep in mind", result);
-    fputc('\n', out.file);
     if (verbose)
         print_gates(out.file, result);
     print_lines(out.file, result);

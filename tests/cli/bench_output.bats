@@ -31,7 +31,8 @@ make_result() {
          corpus: {file_count: 1000, bytes: 10000000, tree_allocated_bytes: 14000000,
             folder_allocated_bytes: 4096, pack_bytes: 10500000, pack_allocated_bytes: 10500000,
             page_bytes: 4096, size_min: 1, size_p50: 10000, size_max: 20000},
-         lines: [{is_known: true, verdict: "no verdict", text: "frees a lot"}],
+         lines: [{is_known: true, verdict: "no verdict", text: "frees a lot"},
+            {is_known: true, verdict: "pack faster", text: "pack faster x1.90"}],
          notes: ["a note"],
          cases: [question("random read"; "warm"), question("random read"; "data cold"),
             question("full read"; "warm")]}' | jq -c "${2:-.}" >"$1"
@@ -46,6 +47,7 @@ make_result() {
     [[ $output == *"  F-path   19.0 us  38.0 us  953.7 MiB/s"* ]]
     [[ $output == *"  drop-in  F-path / S-naive   1.90  1.88 to 1.92  pack faster x1.90"* ]]
     [[ $output == *$'\nSPACE             frees a lot\n'* ]]
+    [[ $output == *$'\nRANDOM READ warm  pack faster x1.90\n'* ]]
     [[ $output == *$'\nTHREADS           not measured\n'* ]]
     [[ $output == *$'\n-   a note\n'* ]]
     [[ ${lines[-1]} == "MIGRATE: SPACE 29.9 to 30.0 % freed" ]]
