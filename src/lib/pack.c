@@ -170,6 +170,7 @@ static void packer_release(struct packer *packer)
     spool_release(&packer->late_folders.spool);
     spool_release(&packer->late_files.spool);
     links_free(packer->links);
+    lost_folders_release(packer);
     hash_stream_free(packer->loss_hash);
     free(packer->users.ids);
     free(packer->groups.ids);

@@ -105,6 +105,12 @@ struct owner_set {
     size_t count, capacity;
 };
 
+/* Names, owned. */
+struct name_list {
+    char **names;
+    size_t count, capacity;
+};
+
 struct packer {
     const char *dir, *path;
     const struct sqlpack_pack_options *options;
@@ -142,6 +148,7 @@ struct packer {
     struct ids ids;
     int64_t loss_rows, chunk_rows;
     struct late_rows late_folders, late_files;
+    struct name_list lost_folders; /* folders without a row, as far as names below them may come */
     struct owner_set users, groups;
     struct hash_sum root;
     struct hash_stream *loss_hash;
@@ -201,6 +208,7 @@ int owner_set_add(struct owner_set *set, uint32_t id);
 
 /* pack_place.c: in turn, gives the items before `end` ids, rows and pages. */
 int pack_place(struct packer *packer, struct batch *batch, size_t end, struct sqlpack_error *err);
+void lost_folders_release(struct packer *packer);
 
 /* pack_end.c: late rows, owners, losses and the summary of the pack. */
 int pack_end(struct packer *packer, struct sqlpack_error *err);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The part of packing that is done in the order of names: ids, links, rows, places. */
+#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,18 +19,17 @@ int pack_append(struct packer *packer, enum table table, int64_t rowid, struct r
 
 /* -- problems -- */
 
-static int tell(struct packer *packer, const struct kept_problem *kept, struct sqlpack_error *err)
+static int tell(struct packer *packer, const struct sqlpack_problem *problem,
+                struct sqlpack_error *err)
 {
-    const struct sqlpack_problem problem = {
-        .kind = kept->kind, .name = kept->name, .what = kept->what, .os_errno = kept->os_errno};
-    report_problem(&packer->report, &problem);
-    if (kept->kind != SQLPACK_LOSS)
+    report_problem(&packer->report, problem);
+    if (problem->kind != SQLPACK_LOSS)
         return 0;
     struct record *record = &packer->record;
-    rows_loss(record, &problem);
-    hash_stream_bytes(packer->loss_hash, kept->name, strlen(kept->name));
-    hash_stream_bytes(packer->loss_hash, kept->what, strlen(kept->what));
-    hash_stream_int(packer->loss_hash, kept->os_errno);
+    rows_loss(record, problem);
+    hash_stream_bytes(packer->loss_hash, problem->name, strlen(problem->name));
+    hash_stream_bytes(packer->loss_hash, problem->what, strlen(problem->what));
+    hash_stream_int(packer->loss_hash, problem->os_errno);
     return pack_append(packer, TABLE_LOSS, ++packer->loss_rows, record, err);
 }
 
@@ -37,9 +37,14 @@ static int tell(struct packer *packer, const struct kept_problem *kept, struct s
 static int tell_until(struct packer *packer, struct kept_problems *problems, size_t position,
                       struct sqlpack_error *err)
 {
-    while (problems->told < problems->count && problems->list[problems->told].position <= position)
-        if (tell(packer, &problems->list[problems->told++], err) < 0)
+    while (problems->told < problems->count &&
+           problems->list[problems->told].position <= position) {
+        const struct kept_problem *kept = &problems->list[problems->told++];
+        const struct sqlpack_problem problem = {
+            .kind = kept->kind, .name = kept->name, .what = kept->what, .os_errno = kept->os_errno};
+        if (tell(packer, &problem, err) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -183,15 +188,77 @@ static int place_rows(struct packer *packer, struct batch *batch, const struct i
     return entry->name[0] ? place_sqlar(packer, batch, item, err) : 0;
 }
 
+/* -- folders that are left out -- */
+
+/* Remembers a folder that has no row, so that nothing below it gets one. */
+static int add_lost_folder(struct packer *packer, const char *name)
+{
+    struct name_list *lost = &packer->lost_folders;
+    if (lost->count == lost->capacity) {
+        size_t capacity = lost->capacity ? 2 * lost->capacity : 16;
+        char **names = realloc(lost->names, capacity * sizeof(*names));
+        if (!names)
+            return -1;
+        lost->names = names;
+        lost->capacity = capacity;
+    }
+    char *copy = strdup(name);
+    if (!copy)
+        return -1;
+    lost->names[lost->count++] = copy;
+    return 0;
+}
+
+/* Whether the name is below one of them. Forgets those that the order of names has passed. */
+static bool is_below_lost(struct packer *packer, const char *name)
+{
+    struct name_list *lost = &packer->lost_folders;
+    for (size_t i = lost->count; i-- > 0;) {
+        size_t length = strlen(lost->names[i]);
+        int order = strncmp(name, lost->names[i], length);
+        if (order == 0 && name[length] == '/')
+            return true;
+        if (order > 0 || (order == 0 && (unsigned char)name[length] > '/')) {
+            free(lost->names[i]);
+            lost->names[i] = lost->names[--lost->count];
+        }
+    }
+    return false;
+}
+
+void lost_folders_release(struct packer *packer)
+{
+    for (size_t i = 0; i < packer->lost_folders.count; i++)
+        free(packer->lost_folders.names[i]);
+    free(packer->lost_folders.names);
+}
+
+/* Leaves an item out that was read, or not: returns 0, or -1. */
+static int leave_out(struct packer *packer, const struct item *item, struct sqlpack_error *err)
+{
+    const char *name = item->where.name;
+    if (!name[0])
+        return fail(err, SQLPACK_IO, "cannot read folder '%s' itself", show(packer->dir).text);
+    if (item->where.type == DT_DIR && add_lost_folder(packer, name) < 0)
+        return fail_no_memory(err);
+    return 0;
+}
+
+/* -- one item -- */
+
 static int place_item(struct packer *packer, struct batch *batch, struct item *item,
                       struct sqlpack_error *err)
 {
     struct sqlpack_entry *entry = &item->entry;
     packer->result->skipped_count += item->is_too_large;
-    if (!item->is_read && !item->where.name[0])
-        return fail(err, SQLPACK_IO, "cannot read folder '%s' itself", show(packer->dir).text);
     if (!item->is_read)
-        return 0;
+        return leave_out(packer, item, err);
+    if (is_below_lost(packer, item->where.name))
+        return tell(packer,
+                    &(struct sqlpack_problem){.kind = SQLPACK_LOSS,
+                                              .name = item->where.name,
+                                              .what = "is in a folder that is left out"},
+                    err);
     entry->name = item->where.name;
     entry->xattr = entry->xattr_bytes ? batch->extras.data + item->xattr_at : NULL;
     entry->target = S_ISLNK(entry->mode) ? batch->extras.data + item->target_at : NULL;

@@ -48,13 +48,19 @@ static void lose(const struct reading *reading, const char *what, int os_errno)
     tell(reading, SQLPACK_LOSS, what, os_errno);
 }
 
+/* Whether the system has run out of something, which is no fault of the entry. */
+static bool is_shortage(int os_errno)
+{
+    return os_errno == EMFILE || os_errno == ENFILE || os_errno == ENOMEM;
+}
+
 /*
  * The end of an entry that a system call failed on: the entry's own fault leaves
  * it out (0), a shortage of the system ends the run (-1).
  */
 static int give_up(const struct reading *reading, const char *what)
 {
-    if (errno == EMFILE || errno == ENFILE || errno == ENOMEM)
+    if (is_shortage(errno))
         return fail_errno(reading->err, "cannot read '%s'", show(reading->where->name).text);
     lose(reading, errno == ENOENT ? "vanished before it was read" : what, errno);
     return 0;
@@ -166,7 +172,8 @@ static int read_folder(const struct reading *reading)
 {
     auto_close int fd = openat(reading->where->folder->fd, reading->where->leaf,
                                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES) /* the walk reports that its names cannot be read */
+    /* what it is can be told without opening it; the walk reports names that cannot be read */
+    if (fd < 0 && errno != ENOENT && !is_shortage(errno))
         return read_special(reading);
     if (fd < 0 || fstat(fd, &reading->source->stat) < 0)
         return give_up(reading, "cannot be read");

@@ -166,6 +166,21 @@ vanish() { if grep -q '"0"' trace; then rm -rf tree/gone tree/dir/b; fi; }
     done
 }
 
+@test "moving: nothing is kept below a folder that is lost" {
+    need_strace
+    mkdir -p tree/{a,a-b,b}/in
+    touch tree/{a,a-b,b}{,/in}/f
+    for error in EIO ENOENT; do
+        for when in {1..45}; do
+            rm -f t.db
+            traced -o /dev/null -e "inject=openat:error=$error:when=$when" \
+                sqlpack pack -q -j1 tree t.db 2>>messages || true
+            [ ! -e t.db ] || sqlpack verify -q t.db
+        done
+    done
+    grep -q "'a/in': is in a folder that is left out" messages
+}
+
 @test "moving: a failed flush is final, and the old pack stays" {
     need_strace
     mkdir tree
