@@ -10,9 +10,12 @@
 #include "cli/text.h"
 #include "cmd/bench_words.h"
 
-#define BAR_COLUMNS   14
-#define LINE_INDENT   18 /* behind the longest criterion */
-#define CAVEAT_INDENT 4
+#define BAR_COLUMNS_MAX 20
+#define BAR_COLUMNS_MIN 4
+#define FIGURE_COLUMNS  53 /* of a row of a case, besides label and bar, with the gaps */
+#define COLD_COLUMNS    10
+#define LINE_INDENT     18 /* behind the longest criterion */
+#define CAVEAT_INDENT   4
 
 /* -- what ran ------------------------------------------------------------------------------- */
 
@@ -112,12 +115,31 @@ static double share(double part, double whole)
     return whole > 0 ? fmin(100 * part / whole, 100) : (double)NAN;
 }
 
-static void print_bar(struct out *out, double us, double slowest_us)
+static bool is_cold(const struct bench_case *question)
 {
-    char bar[BAR_COLUMNS + 1];
-    size_t length = slowest_us > 0 ? (size_t)(BAR_COLUMNS * us / slowest_us + 0.5) : 0;
+    return question->state == BENCH_COLD || question->state == BENCH_FULL_COLD;
+}
+
+/* How long the longest bar of a case may be; 0: there is no room, or no terminal. */
+static size_t bar_columns(const struct bench_case *question)
+{
+    size_t used = FIGURE_COLUMNS;
+    size_t label = 0;
+    for (size_t i = 0; i < question->series_count; i++)
+        if (strlen(question->series[i].label) > label)
+            label = strlen(question->series[i].label);
+    used += label + (is_cold(question) ? COLD_COLUMNS : 0);
+    if (!isatty(STDOUT_FILENO) || used + BAR_COLUMNS_MIN > WORDS_COLUMNS)
+        return 0;
+    return WORDS_COLUMNS - used > BAR_COLUMNS_MAX ? BAR_COLUMNS_MAX : WORDS_COLUMNS - used;
+}
+
+static void print_bar(struct out *out, double us, double slowest_us, size_t columns)
+{
+    char bar[BAR_COLUMNS_MAX + 1];
+    size_t length = slowest_us > 0 ? (size_t)((double)columns * us / slowest_us + 0.5) : 0;
     memset(bar, '#', sizeof(bar));
-    bar[length > BAR_COLUMNS ? BAR_COLUMNS : length] = '\0';
+    bar[length > columns ? columns : length] = '\0';
     out_text(out, NULL, "", bar);
 }
 
@@ -153,11 +175,11 @@ static void print_series(struct out *out, const struct bench_case *question,
                totals.bytes > 0 ? text_rate(series->summary.bytes_per_second).text : "-");
     print_share(out, "user", share(totals.user, totals.elapsed * threads));
     print_share(out, "kernel", share(totals.system, totals.elapsed * threads));
-    if (question->state == BENCH_COLD || question->state == BENCH_FULL_COLD)
+    if (is_cold(question))
         out_real(out, NULL, "disk/use",
                  totals.bytes > 0 ? totals.storage / totals.bytes : (double)NAN, 2);
-    if (isatty(STDOUT_FILENO))
-        print_bar(out, series->summary.median_us, slowest_us);
+    if (bar_columns(question) > 0)
+        print_bar(out, series->summary.median_us, slowest_us, bar_columns(question));
     out_row_end(out);
 }
 

@@ -56,6 +56,20 @@ make_result() {
     [ -z "$output" ]
 }
 
+@test "bench: a terminal gets bars, still within 80 columns" {
+    need jq script
+    make_result r.json '.cases[2].series[1].label = "a label that takes nearly all the columns"'
+    script -qc "sqlpack bench --replot r.json" /dev/null | tr -d '\r' >got
+    grep -qE '^  F-path .* 0%  #{20}$' got
+    grep -qE '^  S-naive .* 0%  #{11}$' got
+    [ "$(grep -c '##' got)" = 4 ]
+    # no bar fits beside the long label
+    run grep 'a label .*#' got
+    [ "$status" -eq 1 ]
+    sed '/^full read/,/^keep/d' got >narrow
+    [ "$(awk 'length > 80' narrow)" = "" ]
+}
+
 @test "bench: what is too short, unproven, missing or drifting is marked" {
     need jq
     make_result r.json '.cases[0].series[0].summary.is_too_short = true |
