@@ -13,14 +13,14 @@
 #include "bench/run.h"
 #include "util/auto.h"
 
-#define SECOND            1000000000u
-#define WARM_SHARE        0.6  /* of the available memory, at most, for data that is read warm */
-#define FEW_KEYS          1000 /* with fewer the budget shrinks in proportion */
-#define CASE_MIN_NS       300000000u
-#define CSV_SCRATCH_BYTES (2u << 30) /* files of a line take a block each, twice */
-#define SYNTHETIC_FILES   100000
-#define SYNTHETIC_SIZE_A  8000
-#define SYNTHETIC_SIZE_B  12000
+#define SECOND           1000000000u
+#define WARM_SHARE       0.6  /* of the available memory, at most, for data that is read warm */
+#define FEW_KEYS         1000 /* with fewer the budget shrinks in proportion */
+#define CASE_MIN_NS      300000000u
+#define CSV_RECORD_BYTES 20000 /* a file of a line takes a block, in two layouts, twice */
+#define SYNTHETIC_FILES  100000
+#define SYNTHETIC_SIZE_A 8000
+#define SYNTHETIC_SIZE_B 12000
 
 /* What a run holds until its end. */
 struct session {
@@ -230,10 +230,14 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
         corpus_keys(corpus, counts, err) < 0 || layout_asis(corpus, err) < 0)
         return -1;
     choose_open_flags(corpus);
+    if (session->options.replay && replay_read(corpus, session->options.replay, result, err) < 0)
+        return -1;
     if (filter_choose(corpus->pack, &corpus->data.filter, err) < 0)
         return -1;
     if (corpus_compare(corpus, &session->pace, ret_differences, err) < 0 || *ret_differences)
         return *ret_differences ? 0 : -1;
+    if (corpus_space(corpus, counts, err) < 0)
+        return -1;
     unsigned copies = count_layouts(session->options.layouts) - 1;
     corpus->data.all_bytes = (double)counts->bytes * (copies + 3);
     corpus->data.scratch = session->scratch.path;
@@ -251,10 +255,11 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
 static int prepare_csv(struct session *session, struct sqlpack_error *err)
 {
     if (scratch_open(&session->options, &session->scratch, err) < 0 ||
-        scratch_need(&session->scratch, CSV_SCRATCH_BYTES, err) < 0)
+        scratch_need(&session->scratch, session->options.sizes.count * CSV_RECORD_BYTES, err) < 0)
         return -1;
     session->corpus.data.scratch = session->scratch.path;
-    return csv_make(session->scratch.path, &session->pace, err);
+    session->corpus.data.record_count = (size_t)session->options.sizes.count;
+    return csv_make(&session->corpus.data, &session->pace, err);
 }
 
 /* -- cases -------------------------------------------------------------------------------- */

@@ -478,6 +478,7 @@ struct bench_data {
     const char *scratch;    /* for arms that write */
     double all_bytes;       /* of all layouts, pack and concatenation together */
     const uint32_t *by_id;  /* all keys, as they lie in the pack */
+    size_t record_count;    /* of the CSV benchmark */
     const uint32_t *replay; /* keys of a log, in its order */
     size_t replay_count;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #include "bench/bench.h"
 #include "bench/run.h"
@@ -27,6 +28,7 @@ void corpus_release(struct corpus *corpus)
     buf_release(&corpus->names);
     free(corpus->keys);
     free(corpus->by_id);
+    free(corpus->replay);
     free(corpus->concat);
     free(corpus->kvtest);
     free(corpus->pack);
@@ -270,6 +272,34 @@ int corpus_compare(const struct corpus *corpus, const struct bench_pace *pace,
         return -1;
     }
     *ret_differences = atomic_load(&comparison.differences);
+    return 0;
+}
+
+/* What the tree takes on disk, by its files and the folders that they are in. */
+int corpus_space(const struct corpus *corpus, struct bench_corpus *counts,
+                 struct sqlpack_error *err)
+{
+    const struct bench_tree *tree = &corpus->trees[BENCH_LAYOUT_ASIS];
+    uint64_t files = 0;
+    struct stat stat_of;
+    struct statvfs room;
+    for (size_t i = 0; i < corpus->data.key_count; i++) {
+        if (lstat(tree->paths[i], &stat_of) < 0)
+            return bench_fail_errno(err, "cannot look at '%s'", bench_show(tree->paths[i]).text);
+        uint64_t allocated = (uint64_t)stat_of.st_blocks * 512;
+        files += allocated;
+        if (allocated > (uint64_t)stat_of.st_size)
+            counts->padding_bytes += allocated - (uint64_t)stat_of.st_size;
+    }
+    for (size_t i = 0; i < tree->folder_count; i++)
+        if (lstat(tree->folder_paths[i], &stat_of) == 0)
+            counts->folder_allocated_bytes += (uint64_t)stat_of.st_blocks * 512;
+    if (!counts->tree_allocated_bytes)
+        counts->tree_allocated_bytes = files + counts->folder_allocated_bytes;
+    if (!counts->tree_inode_count)
+        counts->tree_inode_count = corpus->data.key_count + tree->folder_count;
+    if (statvfs(tree->root, &room) == 0 && room.f_files > 0)
+        counts->inode_percent = 100 * (double)counts->tree_inode_count / (double)room.f_files;
     return 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The published CSV benchmark: 100,000 records written, read and queried in four places. */
+/* The published CSV benchmark: records written, read and queried in four places. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
@@ -12,8 +12,6 @@
 #include "util/auto.h"
 #include "util/file.h"
 
-#define RECORDS   100000u
-#define ID_ABOVE  99000u
 #define LINE_MAX_ 64
 #define WRITTEN   "csv-written" /* by the write case; the others read "csv-data" */
 #define DATA      "csv-data"
@@ -29,7 +27,7 @@ struct record {
 /* What a query gathers, as the published one does in a list. */
 struct records {
     struct record *items; /* owned */
-    size_t count;
+    size_t count, capacity;
 };
 
 static void records_release(struct records *records)
@@ -39,7 +37,7 @@ static void records_release(struct records *records)
 
 static void take(struct records *records, unsigned id, const char *name)
 {
-    if (records->count == RECORDS)
+    if (records->count == records->capacity)
         return;
     struct record *record = &records->items[records->count++];
     record->id = id;
@@ -63,23 +61,23 @@ static char *name_path(const char *scratch, const char *what, enum place place, 
 
 /* -- writing ------------------------------------------------------------------------------ */
 
-static int write_text(const char *path)
+static int write_text(const char *path, size_t count)
 {
     FILE *file = fopen(path, "we");
     if (!file)
         return -1;
     fputs("id,name\r\n", file);
-    for (unsigned i = 0; i < RECORDS; i++)
+    for (unsigned i = 0; i < count; i++)
         fprintf(file, "%u,Name_%u\r\n", i, i);
     bool is_good = !ferror(file);
     return fclose(file) == 0 && is_good ? 0 : -1;
 }
 
-static int insert_records(sqlite3 *db)
+static int insert_records(sqlite3 *db, size_t count)
 {
     sqlite3_stmt *insert = NULL;
     int code = sqlite3_prepare_v2(db, "INSERT INTO users VALUES(?1, ?2)", -1, &insert, NULL);
-    for (unsigned i = 0; code == SQLITE_OK && i < RECORDS; i++) {
+    for (unsigned i = 0; code == SQLITE_OK && i < count; i++) {
         char name[32];
         int size = snprintf(name, sizeof(name), "Name_%u", i);
         sqlite3_bind_int64(insert, 1, i);
@@ -91,7 +89,7 @@ static int insert_records(sqlite3 *db)
     return code;
 }
 
-static int write_database(const char *path)
+static int write_database(const char *path, size_t count)
 {
     sqlite3 *db = NULL;
     int code = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
@@ -101,7 +99,7 @@ static int write_database(const char *path)
                             "CREATE TABLE users(id INTEGER, name TEXT); BEGIN",
                             NULL, NULL, NULL);
     if (code == SQLITE_OK)
-        code = insert_records(db);
+        code = insert_records(db, count);
     if (code == SQLITE_OK)
         code = sqlite3_exec(db, "COMMIT", NULL, NULL, NULL);
     int closed = sqlite3_close(db);
@@ -127,18 +125,20 @@ static int write_record(const char *scratch, const char *what, enum place place,
     return fd < 0 ? -1 : file_write(fd, line, (size_t)size);
 }
 
-static int write_place(const char *scratch, const char *what, enum place place)
+static int write_place(const struct bench_data *data, const char *what, enum place place)
 {
+    const char *scratch = data->scratch;
+    size_t count = data->record_count;
     auto_free char *path = name_path(scratch, what, place, -1);
     if (!path)
         return -1;
     if (place == CSV_TEXT)
-        return write_text(path);
+        return write_text(path, count);
     if (place == CSV_DATABASE)
-        return write_database(path);
+        return write_database(path, count);
     if (mkdir(path, 0700) < 0)
         return -1;
-    for (unsigned i = 0; i < RECORDS; i++)
+    for (unsigned i = 0; i < count; i++)
         if (write_record(scratch, what, place, i) < 0)
             return -1;
     return 0;
@@ -189,7 +189,7 @@ static int read_database(const char *path, unsigned above, struct records *recor
 static int read_folder(const char *scratch, enum place place, unsigned above,
                        struct records *records)
 {
-    for (unsigned id = above ? above + 1 : 0; id < RECORDS; id++) {
+    for (unsigned id = above ? above + 1 : 0; id < records->capacity; id++) {
         char line[LINE_MAX_];
         auto_free char *path = name_path(scratch, DATA, place, id);
         auto_close int fd = path ? open(path, O_RDONLY | O_CLOEXEC) : -1;
@@ -237,12 +237,13 @@ static void remove_written(const char *scratch, enum place place)
 
 static int do_once(const struct bench_task *task, enum place place, struct records *records)
 {
-    const char *scratch = task->data->scratch;
     records->count = 0;
     if (task->question->workload == BENCH_CSV_WRITE)
-        return write_place(scratch, WRITTEN, place);
-    unsigned above = task->question->workload == BENCH_CSV_QUERY ? ID_ABOVE : 0;
-    return read_place(scratch, place, above, records);
+        return write_place(task->data, WRITTEN, place);
+    /* "WHERE id > 99000" of 100,000 */
+    size_t above =
+        task->question->workload == BENCH_CSV_QUERY ? task->data->record_count / 100 * 99 : 0;
+    return read_place(task->data->scratch, place, (unsigned)above, records);
 }
 
 static int run_csv(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
@@ -250,7 +251,8 @@ static int run_csv(const struct bench_task *task, struct bench_run *ret_run, str
 {
     enum place place = *(const enum place *)task->series->arm->detail;
     auto_release(records_release) struct records records = {
-        .items = calloc(RECORDS, sizeof(*records.items))};
+        .items = calloc(task->data->record_count, sizeof(*records.items)),
+        .capacity = task->data->record_count};
     if (!records.items)
         return bench_no_memory(err);
     struct child_meter meter;
@@ -272,12 +274,13 @@ static int run_csv(const struct bench_task *task, struct bench_run *ret_run, str
     return 0;
 }
 
-int csv_make(const char *scratch, const struct bench_pace *pace, struct sqlpack_error *err)
+int csv_make(const struct bench_data *data, const struct bench_pace *pace,
+             struct sqlpack_error *err)
 {
     for (enum place place = CSV_TEXT; place <= CSV_FANOUT; place++)
         if (bench_tick(pace, err) < 0)
             return -1;
-        else if (write_place(scratch, DATA, place) < 0)
+        else if (write_place(data, DATA, place) < 0)
             return bench_fail_errno(err, "cannot write into scratch");
     return 0;
 }

@@ -18,6 +18,7 @@
 #define RUN_LEAST_NS  125000000.0 /* shorter ones are noise; a reserve for times that shrink */
 #define FIRST_READS   1000u       /* operations of the warm-up, which tells how long one takes */
 #define FIRST_WRITES  200u
+#define FIRST_SYNCS   20u /* each may take the disk ten milliseconds */
 
 void measure_overhead(uint64_t *ret_clock_ns, uint64_t *ret_overhead_ns)
 {
@@ -84,7 +85,7 @@ static size_t first_ops(const struct measure *measure, const struct bench_case *
     else if (reads_keys(question->workload) || question->workload == BENCH_KVTEST_READ)
         first = FIRST_READS;
     else if (writes_keys(question->workload))
-        first = FIRST_WRITES;
+        first = question->durability == BENCH_SYNC_EACH ? FIRST_SYNCS : FIRST_WRITES;
     return first < most ? first : most;
 }
 

@@ -94,6 +94,7 @@ struct corpus {
     struct bench_key *keys;
     struct buf names;
     uint32_t *by_id;
+    uint32_t *replay;
     bool has_stat;   /* the pack has metadata in a table of its own */
     bool has_pieces; /* the pack has content in more than one row */
     struct bench_tree trees[BENCH_LAYOUTS];
@@ -107,6 +108,14 @@ void corpus_release(struct corpus *corpus);
 /* Compares every key's content on both sides. *ret_differences counts, each told to the hooks. */
 int corpus_compare(const struct corpus *corpus, const struct bench_pace *pace,
                    uint64_t *ret_differences, struct sqlpack_error *err);
+
+/* Reads a log into data.replay, and notes how much of it is of files here (replay.c). */
+int replay_read(struct corpus *corpus, const char *path, struct bench_result *result,
+                struct sqlpack_error *err);
+
+/* Fills in what the tree takes on disk. */
+int corpus_space(const struct corpus *corpus, struct bench_corpus *counts,
+                 struct sqlpack_error *err);
 
 /* A number that changes when size, time or identity of a key's file changes. */
 int corpus_stamp(const struct corpus *corpus, uint64_t *ret_stamp, struct sqlpack_error *err);
@@ -236,7 +245,8 @@ int plan_effect(struct bench_case *question, enum bench_pair pair, const char *f
 int kvtest_make(const struct corpus *corpus, const char *path, const struct bench_pace *pace,
                 struct sqlpack_error *err);
 int kvtest_plan(struct bench_result *result, struct sqlpack_error *err);
-int csv_make(const char *scratch, const struct bench_pace *pace, struct sqlpack_error *err);
+int csv_make(const struct bench_data *data, const struct bench_pace *pace,
+             struct sqlpack_error *err);
 int csv_plan(struct bench_result *result, struct sqlpack_error *err);
 
 /* The share of a case in the budget. */
