@@ -441,9 +441,11 @@ struct sqlpack_audit_result {
     uint64_t content_bytes; /* apparent size of all files, each inode once, as all that follows */
     uint64_t tree_allocated_bytes; /* what the tree takes on disk: files, folders, symlinks */
     uint64_t file_allocated_bytes, folder_allocated_bytes;
-    uint64_t padding_bytes;          /* what blocks of files hold beyond their content */
-    uint64_t hole_count, hole_bytes; /* files with holes, and what they save */
-    uint64_t thin_count, thin_bytes; /* files with fewer blocks than content, but no holes */
+    uint64_t padding_bytes;              /* what blocks of files hold beyond their content */
+    uint64_t hole_count, hole_bytes;     /* files with holes, and what they save */
+    uint64_t thin_count, thin_bytes;     /* files with fewer blocks than content, but no holes */
+    uint64_t inline_count, inline_bytes; /* in their inodes, and the blocks told of them, which are
+                                            none: known of ext4 */
     uint64_t empty_count;
     uint64_t outside_count, outside_allocated_bytes; /* files that have names outside the tree */
     uint64_t size_median, size_p90, size_p99;        /* of a file's content; within 1 % */
@@ -498,7 +500,7 @@ SQLPACK_API void sqlpack_audit_release(struct sqlpack_audit_result *result);
 
 /* What one table or index of a pack takes. */
 struct sqlpack_audit_table {
-    char name[32];
+    char name[48];
     uint64_t row_count;
     uint64_t page_count, overflow_count; /* all its pages, and those of them in chains */
     uint64_t payload_bytes;              /* the records themselves */

@@ -77,8 +77,11 @@ static void report_blocks(struct out *out, const struct sqlpack_audit_result *re
     share(out, "folder_allocated_bytes", "  folders", result->folder_allocated_bytes, tree);
     some(out, "hole_count", "files with holes", result->hole_count);
     out_bytes(out, "hole_bytes", result->hole_bytes ? "  holes" : NULL, result->hole_bytes);
-    some(out, "thin_count", "inline, compressed", result->thin_count);
+    some(out, "thin_count", "compressed, unwritten", result->thin_count);
     out_bytes(out, "thin_bytes", result->thin_bytes ? "  saved by that" : NULL, result->thin_bytes);
+    some(out, "inline_count", "in their inodes", result->inline_count);
+    out_bytes(out, "inline_bytes", result->inline_bytes ? "  blocks not there" : NULL,
+              result->inline_bytes);
     some(out, "outside_count", "linked outside", result->outside_count);
     out_bytes(out, "outside_allocated_bytes", result->outside_count ? "  stays on disk" : NULL,
               result->outside_allocated_bytes);
@@ -210,7 +213,7 @@ static void report_classes(struct out *out, const struct sqlpack_audit_result *r
             out_bytes(out, "max_bytes", NULL, class->max_bytes);
         out_count(out, "file_count", "files", class->file_count);
         out_bytes(out, "content_bytes", "content", class->content_bytes);
-        out_bytes(out, "allocated_bytes", "on disk", class->allocated_bytes);
+        out_bytes(out, "allocated_bytes", NULL, class->allocated_bytes);
         out_bytes(out, "packed_bytes", "in a pack", class->packed_bytes);
         out_bytes(out, "padding_bytes", "padding", class->padding_bytes);
         bar(out, class->padding_bytes, largest);

@@ -53,12 +53,13 @@ struct audit_sentence audit_reason(const struct sqlpack_audit_options *options,
     struct audit_sentence sentence;
     const struct text size = text_bytes(result->page_bytes);
     if (options->page_bytes > SQLPACK_PAGE_MIN)
-        snprintf(sentence.text, sizeof(sentence.text), "%s as asked for", size.text);
+        snprintf(sentence.text, sizeof(sentence.text), "%s, as asked for", size.text);
     else if (options->page_bytes == SQLPACK_PAGE_MIN)
-        snprintf(sentence.text, sizeof(sentence.text), "%s makes the smallest pack", size.text);
+        snprintf(sentence.text, sizeof(sentence.text), "%s, for the smallest pack of all",
+                 size.text);
     else
         snprintf(sentence.text, sizeof(sentence.text),
-                 "%s makes the smallest pack of 1K to 16K that is read fast", size.text);
+                 "%s, for the smallest pack of 1K to 16K that is read fast", size.text);
     return sentence;
 }
 
@@ -67,8 +68,7 @@ struct audit_sentence audit_reason(const struct sqlpack_audit_options *options,
 static const struct {
     const char *file_system, *text;
 } caveats[] = {
-    {"ext4", "ext4 keeps its inode tables: freed inodes give no bytes back. Files that lie in the "
-             "inode (inline_data) take no block, so packing them frees none."},
+    {"ext4", "ext4 keeps its inode tables: freed inodes give no bytes back."},
     {"xfs", "xfs gives inodes back by chunks of 64, which is not counted in blocks: more may come "
             "back. Blocks that are shared (reflinks) stay until the last file that has them goes."},
     {"btrfs", "btrfs keeps files of up to 2 KiB, names and inodes in metadata that no file's "

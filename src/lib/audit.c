@@ -85,6 +85,9 @@ static int add_entry(struct audit *audit, const struct survey_entry *found,
     uint64_t allocated = (uint64_t)found->stat.st_blocks * 512;
     if (rows_add(&audit->rows, found, &is_further, err) < 0)
         return -1;
+    uint64_t not_there = is_further ? 0 : freed_not(audit->result, allocated);
+    audit->result->inline_count += not_there > 0;
+    audit->result->inline_bytes += not_there;
     if (S_ISDIR(found->entry.mode))
         audit->result->folder_allocated_bytes += allocated;
     if (!S_ISREG(found->entry.mode)) {
@@ -257,8 +260,7 @@ static int finish(struct audit *audit, const char *dir, struct sqlpack_error *er
     if (audit->options->duplicates && same_end(&audit->same, audit->rows.root_fd, audit->options,
                                                result, &audit->report, err) < 0)
         return -1;
-    if (freed_end(dir, audit->options, result, err) < 0)
-        return -1;
+    freed_end(audit->options, result);
     return audit->options->verify_freed ? try_move(dir, audit->options, result, err) : 0;
 }
 
@@ -282,7 +284,8 @@ static int run(struct audit *audit, const char *dir, struct sqlpack_error *err)
     if (groups_init(&audit->groups, audit->options, audit->result) < 0 ||
         sampling_init(&audit->sampling, audit->options) < 0 || values_init(&audit->sizes) < 0)
         return fail_no_memory(err);
-    if (rows_open(&audit->rows, dir, &audit->counts, &audit->pack_options, err) < 0 ||
+    if (freed_begin(dir, audit->result, err) < 0 ||
+        rows_open(&audit->rows, dir, &audit->counts, &audit->pack_options, err) < 0 ||
         walk(audit, dir, err) < 0)
         return -1;
     return finish(audit, dir, err);

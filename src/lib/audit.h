@@ -177,9 +177,14 @@ void same_release(struct same *same);
 
 /* -- audit_freed.c: what the move gives back --------------------------------------------------- */
 
-/* The kinds of file systems that account for space in their own ways. */
-int freed_end(const char *dir, const struct sqlpack_audit_options *options,
-              struct sqlpack_audit_result *result, struct sqlpack_error *err);
+/* Looks at the file system, before the walk. */
+int freed_begin(const char *dir, struct sqlpack_audit_result *result, struct sqlpack_error *err);
+
+/* How many of the bytes that a file's blocks are told to have are not there. */
+uint64_t freed_not(const struct sqlpack_audit_result *result, uint64_t allocated);
+
+/* What the move frees. */
+void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit_result *result);
 
 /* -- audit_try.c: copies the tree, deletes the copy, looks what that freed --------------------- */
 

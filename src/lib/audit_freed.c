@@ -56,14 +56,35 @@ static const struct {
     {0x9fa0, "proc", FOREIGN},
 };
 
-static enum accounting recognise(unsigned long magic, struct sqlpack_audit_result *result)
+static enum accounting accounting_of(const struct sqlpack_audit_result *result)
 {
     for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
-        if (file_systems[i].magic == magic) {
-            strcpy(result->file_system, file_systems[i].name);
+        if (strcmp(file_systems[i].name, result->file_system) == 0)
             return file_systems[i].accounting;
-        }
     return UNKNOWN;
+}
+
+int freed_begin(const char *dir, struct sqlpack_audit_result *result, struct sqlpack_error *err)
+{
+    struct statfs type;
+    struct statvfs space;
+    if (statfs(dir, &type) < 0 || statvfs(dir, &space) < 0)
+        return fail_errno(err, "cannot read folder '%s'", show(dir).text);
+    for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
+        if (file_systems[i].magic == (unsigned long)(unsigned)type.f_type)
+            strcpy(result->file_system, file_systems[i].name);
+    result->block_bytes = space.f_frsize ? space.f_frsize : 512;
+    result->inode_total = space.f_files;
+    result->inode_free = space.f_favail;
+    result->free_bytes = space.f_bavail * result->block_bytes;
+    return 0;
+}
+
+/* ext4 tells at least a sector of a file in its inode, so that no one takes it for a hole
+ * (ext4_getattr). */
+uint64_t freed_not(const struct sqlpack_audit_result *result, uint64_t allocated)
+{
+    return accounting_of(result) == EXTENTS ? allocated % result->block_bytes : 0;
 }
 
 static uint64_t round_up(uint64_t bytes, uint64_t block)
@@ -155,26 +176,17 @@ static uint64_t spool_bytes(const struct sqlpack_audit_options *options,
     return bytes < result->content_bytes ? bytes : result->content_bytes;
 }
 
-int freed_end(const char *dir, const struct sqlpack_audit_options *options,
-              struct sqlpack_audit_result *result, struct sqlpack_error *err)
+void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit_result *result)
 {
-    struct statfs type;
-    struct statvfs space;
-    if (statfs(dir, &type) < 0 || statvfs(dir, &space) < 0)
-        return fail_errno(err, "cannot look at the file system of '%s'", show(dir).text);
-    enum accounting accounting = recognise((unsigned long)(unsigned)type.f_type, result);
-    result->block_bytes = space.f_frsize ? space.f_frsize : 512;
-    result->inode_total = space.f_files;
-    result->inode_free = space.f_favail;
-    result->free_bytes = space.f_bavail * result->block_bytes;
+    enum accounting accounting = accounting_of(result);
     result->pack_allocated_bytes = round_up(result->pack_bytes, result->block_bytes);
     struct doubt doubt = doubt_of(accounting, result);
     uint64_t error = 0;
     for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
         if (result->pages[i].page_bytes == result->page_bytes)
             error = round_up(result->pages[i].error_bytes, result->block_bytes);
-    int64_t freed = (int64_t)(result->tree_allocated_bytes - result->outside_allocated_bytes -
-                              result->pack_allocated_bytes);
+    int64_t freed = (int64_t)(result->tree_allocated_bytes - result->inline_bytes -
+                              result->outside_allocated_bytes - result->pack_allocated_bytes);
     result->freed_low = freed - (int64_t)(doubt.less + error);
     result->freed_high = freed + (int64_t)(doubt.more + error);
     uint64_t gone = result->inode_count - result->outside_count;
@@ -183,5 +195,4 @@ int freed_end(const char *dir, const struct sqlpack_audit_options *options,
     for (size_t i = 0; i < result->block_count; i++)
         result->blocks[i].pack_bytes = round_up(result->pack_bytes, result->blocks[i].block_bytes);
     judge_large(result);
-    return 0;
 }
