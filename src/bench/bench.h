@@ -385,6 +385,21 @@ const char *bench_caveat(size_t index); /* what is always to be said; NULL behin
 int bench_load(const char *path, struct bench_result *ret_result, struct sqlpack_error *err);
 const char *bench_compile_option(int index); /* of SQLite; NULL behind the last */
 
+/* What all rounds of a series add up to. */
+struct bench_totals {
+    double busy_ns; /* elapsed, times threads */
+    double user_ns, system_ns;
+    double ops, bytes, read_calls, storage_read_bytes;
+    size_t unproven; /* runs whose cache was not shown to be as told */
+};
+struct bench_totals bench_add_up(const struct bench_case *question,
+                                 const struct bench_series *series); /* limiter.c */
+
+static inline bool bench_is_cold(const struct bench_case *question)
+{
+    return question->state == BENCH_COLD || question->state == BENCH_FULL_COLD;
+}
+
 /*
  * Where the time of a series goes, and what an operation asks of the system: "F-path: in the
  * kernel (open fstat read close), 1.0 reads". "" where nothing is known. (limiter.c)

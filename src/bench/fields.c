@@ -49,19 +49,19 @@ static const char *published(int value)
 }
 
 /* The names of bench.h take their own enums. */
-#define WORDS(name, type)                                                                          \
+#define WORDS(name)                                                                                \
     static const char *name(int value)                                                             \
     {                                                                                              \
-        return bench_##name##_name((enum type)value);                                              \
+        return bench_##name##_name((enum bench_##name)value);                                      \
     }
-WORDS(workload, bench_workload)
-WORDS(state, bench_state)
-WORDS(durability, bench_durability)
-WORDS(layout, bench_layout)
-WORDS(preset, bench_preset)
-WORDS(verdict, bench_verdict)
-WORDS(pair, bench_pair)
-WORDS(advice, bench_advice)
+WORDS(workload)
+WORDS(state)
+WORDS(durability)
+WORDS(layout)
+WORDS(preset)
+WORDS(verdict)
+WORDS(pair)
+WORDS(advice)
 
 // clang-format off
 #define AT(field)     .offset = offsetof(struct OWNER, field)
@@ -74,8 +74,8 @@ WORDS(advice, bench_advice)
 #define TEXT(field)   {.key = #field, .kind = FIELD_TEXT, AT(field), \
                        .size = sizeof(((struct OWNER *)0)->field)}
 #define WORD(field, words, last) \
-                      {.key = #field, .kind = FIELD_WORD, AT(field), .size = (last) + 1, .word = words}
-#define PART(name, field) {.key = name, .kind = FIELD_REAL, AT(field)}
+                      {.key = #field, .kind = FIELD_WORD, AT(field), .size = (last) + 1, .word = (words)}
+#define PART(name, field) {.key = (name), .kind = FIELD_REAL, AT(field)}
 #define END           {.kind = FIELD_END}
 
 #define OWNER bench_result

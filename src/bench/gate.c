@@ -79,14 +79,6 @@ static void judge_aa(struct bench_result *result)
     }
 }
 
-static size_t count_unproven(const struct bench_case *question, const struct bench_series *series)
-{
-    size_t count = 0;
-    for (size_t i = 0; series->runs && i < question->round_count; i++)
-        count += series->runs[i].is_done && !series->runs[i].is_proven;
-    return count;
-}
-
 static void judge_cache(struct bench_result *result)
 {
     struct bench_gate *gate = &result->gates[BENCH_GATE_CACHE];
@@ -97,7 +89,7 @@ static void judge_cache(struct bench_result *result)
             continue;
         for (size_t j = 0; j < question->series_count; j++) {
             const struct bench_series *series = &question->series[j];
-            size_t unproven = series->missing[0] ? 0 : count_unproven(question, series);
+            size_t unproven = bench_add_up(question, series).unproven;
             if (gate->outcome == BENCH_FAILED)
                 return;
             set(gate, unproven == 0);

@@ -7,38 +7,37 @@
 
 #define MOST 0.6 /* of the time: then it alone is named */
 
-/* What all rounds add up to. */
-struct totals {
-    double elapsed, user, system, ops, calls, storage;
-};
-
-static struct totals add_up(const struct bench_case *question, const struct bench_series *series)
+struct bench_totals bench_add_up(const struct bench_case *question,
+                                 const struct bench_series *series)
 {
-    struct totals totals = {0};
+    struct bench_totals totals = {0};
     double threads = question->threads > 1 ? question->threads : 1;
     for (size_t i = 0; series->runs && i < question->round_count; i++) {
         const struct bench_run *run = &series->runs[i];
-        totals.elapsed += (double)run->elapsed_ns * threads;
-        totals.user += (double)run->user_ns;
-        totals.system += (double)run->system_ns;
+        totals.busy_ns += (double)run->elapsed_ns * threads;
+        totals.user_ns += (double)run->user_ns;
+        totals.system_ns += (double)run->system_ns;
         totals.ops += (double)run->op_count;
-        totals.calls += (double)run->read_calls;
-        totals.storage += (double)run->storage_read_bytes;
+        totals.bytes += (double)run->bytes;
+        totals.read_calls += (double)run->read_calls;
+        totals.storage_read_bytes += (double)run->storage_read_bytes;
+        totals.unproven += run->is_done && !run->is_proven;
     }
     return totals;
 }
 
-static const char *place_of(const struct totals *totals)
+static const char *place_of(const struct bench_totals *totals)
 {
-    double waiting = totals->elapsed - totals->user - totals->system;
-    if (waiting > MOST * totals->elapsed)
+    double waiting = totals->busy_ns - totals->user_ns - totals->system_ns;
+    if (waiting > MOST * totals->busy_ns)
         return "waits";
-    if (totals->system > MOST * totals->elapsed)
+    if (totals->system_ns > MOST * totals->busy_ns)
         return "in the kernel";
-    if (totals->user > MOST * totals->elapsed)
+    if (totals->user_ns > MOST * totals->busy_ns)
         return "in its own code";
-    return waiting > totals->user && waiting > totals->system ? "waits and computes"
-                                                              : "in the kernel and its own code";
+    return waiting > totals->user_ns && waiting > totals->system_ns
+               ? "waits and computes"
+               : "in the kernel and its own code";
 }
 
 /* Pages of a row with so much content: a leaf's share, then a chain (the SQLite file format). */
@@ -59,20 +58,20 @@ struct bench_words bench_limit(const struct bench_corpus *corpus, const struct b
                                const struct bench_series *series)
 {
     struct bench_words words = {.text = ""};
-    struct totals totals = add_up(question, series);
+    struct bench_totals totals = bench_add_up(question, series);
     char *text = words.text;
     const size_t size = sizeof(words.text);
-    if (totals.elapsed <= 0 || totals.ops <= 0)
+    if (totals.busy_ns <= 0 || totals.ops <= 0)
         return words;
     snprintf(text, size, "%s: %s", series->label, place_of(&totals));
     if (series->arm->calls && series->arm->calls[0])
         snprintf(text + strlen(text), size - strlen(text), " (%s)", series->arm->calls);
-    if (totals.calls / totals.ops >= 0.05)
+    if (totals.read_calls / totals.ops >= 0.05)
         snprintf(text + strlen(text), size - strlen(text), ", %.1f reads",
-                 totals.calls / totals.ops);
-    if (totals.storage / totals.ops >= 1)
+                 totals.read_calls / totals.ops);
+    if (totals.storage_read_bytes / totals.ops >= 1)
         snprintf(text + strlen(text), size - strlen(text), ", %.1f KiB off the disk",
-                 totals.storage / totals.ops / 1024);
+                 totals.storage_read_bytes / totals.ops / 1024);
     if (series->arm->side == BENCH_PACK && corpus->inflated_count == 0 &&
         question->workload <= BENCH_READ_ALL)
         snprintf(text + strlen(text), size - strlen(text), ", %.0f pages",

@@ -234,7 +234,8 @@ static int open_container(struct loader *loader, const struct load_item *item, i
     if (loader->depth == DEPTH_MAX)
         return 0;
     for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-        if (steps[i].from != parent->place || (steps[i].key && strcmp(steps[i].key, item->key)))
+        if (steps[i].from != parent->place ||
+            (steps[i].key && strcmp(steps[i].key, item->key) != 0))
             continue;
         level.place = steps[i].to;
         level.fields = fields_of(level.place);
@@ -397,7 +398,7 @@ int bench_load(const char *path, struct bench_result *ret_result, struct sqlpack
 {
     auto_release(buf_release) struct buf text = {0};
     auto_release(close_db) sqlite3 *db = NULL;
-    struct sqlpack_error why;
+    struct sqlpack_error why = {0};
     if (read_file(path, &text, err) < 0)
         return -1;
     auto_free struct loader *loader = calloc(1, sizeof(*loader));

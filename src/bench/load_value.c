@@ -70,7 +70,7 @@ static bool take_digest(const struct load_item *item, uint8_t *ret_digest)
             return false;
         ret_digest[i] = (uint8_t)strtoul(digits, NULL, 16);
     }
-    return text[2 * SQLPACK_DIGEST_BYTES] == '\0';
+    return text[(size_t)2 * SQLPACK_DIGEST_BYTES] == '\0';
 }
 
 static bool take_integer(const struct load_item *item, const struct field *field, void *at)

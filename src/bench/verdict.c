@@ -97,11 +97,6 @@ static double files_lead(const struct bench_case *question)
     return lead;
 }
 
-static bool is_cold(const struct bench_case *question)
-{
-    return question->state == BENCH_COLD || question->state == BENCH_FULL_COLD;
-}
-
 /* -- lines ---------------------------------------------------------------------------------- */
 
 static enum bench_verdict both(enum bench_verdict a, enum bench_verdict b)
@@ -141,7 +136,7 @@ static void judge_random_reads(struct bench_result *result, bool cold, struct be
     for (size_t i = 0; i < 2 && !line->text[0]; i++)
         for (size_t j = 0; j < result->case_count && !line->text[0]; j++) {
             const struct bench_case *question = &result->cases[j];
-            if (is_random_read(question, workloads[i]) && is_cold(question) == cold)
+            if (is_random_read(question, workloads[i]) && bench_is_cold(question) == cold)
                 add_case(line, question, workloads[i] == BENCH_READ_REPLAY ? "replayed" : "");
         }
 }
@@ -150,8 +145,8 @@ static void judge_full_reads(struct bench_result *result, struct bench_line *lin
 {
     for (size_t i = 0; i < result->case_count; i++) {
         const struct bench_case *question = &result->cases[i];
-        bool counts =
-            result->use == BENCH_USE_MIXED || is_cold(question) == (result->use == BENCH_USE_COLD);
+        bool counts = result->use == BENCH_USE_MIXED ||
+                      bench_is_cold(question) == (result->use == BENCH_USE_COLD);
         if (question->workload == BENCH_READ_ALL && counts)
             add_case(line, question, bench_state_name(question->state));
     }
@@ -171,7 +166,7 @@ static void judge_metadata(struct bench_result *result, struct bench_line *line)
     for (size_t i = 0; i < result->case_count; i++) {
         const struct bench_case *question = &result->cases[i];
         if (question->workload >= BENCH_FILTER_SIZE && question->workload <= BENCH_LIST &&
-            !is_cold(question) && !question->missing[0])
+            !bench_is_cold(question) && !question->missing[0])
             add_briefly(line, question, line->text[0] ? ", " : "");
     }
 }
@@ -268,7 +263,7 @@ static double row_lead(const struct bench_result *result, enum bench_criterion r
     double lead = 0;
     for (size_t i = 0; i < result->case_count; i++) {
         const struct bench_case *question = &result->cases[i];
-        bool cold = is_cold(question);
+        bool cold = bench_is_cold(question);
         bool fits =
             row == BENCH_ON_READ_ALL
                 ? question->workload == BENCH_READ_ALL &&

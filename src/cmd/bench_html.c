@@ -307,7 +307,7 @@ static void fill_bar(struct html_bar *bar, double bytes, double content)
 static void add_space(struct html *html, const struct bench_corpus *corpus)
 {
     struct html_bar bars[SQLPACK_PAGE_SIZES + 2] = {{.label = "tree"}, {.label = "pack"}};
-    struct words labels[SQLPACK_PAGE_SIZES];
+    struct words labels[SQLPACK_PAGE_SIZES] = {{.text = ""}};
     struct text values[SQLPACK_PAGE_SIZES + 2];
     size_t count = 2;
     double content = (double)corpus->bytes;

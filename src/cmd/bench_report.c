@@ -88,36 +88,9 @@ static void print_heading(FILE *file, const struct bench_case *question)
     fputc('\n', file);
 }
 
-/* What all rounds of a series add up to. */
-struct totals {
-    double elapsed, user, system, bytes, storage, ops, calls, unproven;
-};
-
-static struct totals add_up(const struct bench_case *question, const struct bench_series *series)
-{
-    struct totals totals = {0};
-    for (size_t i = 0; series->runs && i < question->round_count; i++) {
-        const struct bench_run *run = &series->runs[i];
-        totals.elapsed += (double)run->elapsed_ns;
-        totals.user += (double)run->user_ns;
-        totals.system += (double)run->system_ns;
-        totals.bytes += (double)run->bytes;
-        totals.storage += (double)run->storage_read_bytes;
-        totals.ops += (double)run->op_count;
-        totals.calls += (double)run->read_calls;
-        totals.unproven += run->is_done && !run->is_proven;
-    }
-    return totals;
-}
-
 static double share(double part, double whole)
 {
     return whole > 0 ? fmin(100 * part / whole, 100) : (double)NAN;
-}
-
-static bool is_cold(const struct bench_case *question)
-{
-    return question->state == BENCH_COLD || question->state == BENCH_FULL_COLD;
 }
 
 /* How long the longest bar of a case may be; 0: there is no room, or no terminal. */
@@ -128,7 +101,7 @@ static size_t bar_columns(const struct bench_case *question)
     for (size_t i = 0; i < question->series_count; i++)
         if (strlen(question->series[i].label) > label)
             label = strlen(question->series[i].label);
-    used += label + (is_cold(question) ? COLD_COLUMNS : 0);
+    used += label + (bench_is_cold(question) ? COLD_COLUMNS : 0);
     if (!isatty(STDOUT_FILENO) || used + BAR_COLUMNS_MIN > WORDS_COLUMNS)
         return 0;
     return WORDS_COLUMNS - used > BAR_COLUMNS_MAX ? BAR_COLUMNS_MAX : WORDS_COLUMNS - used;
@@ -164,8 +137,7 @@ static void print_share(struct out *out, const char *label, double percent)
 static void print_series(struct out *out, const struct bench_case *question,
                          const struct bench_series *series, double slowest_us)
 {
-    struct totals totals = add_up(question, series);
-    double threads = question->threads > 1 ? question->threads : 1;
+    struct bench_totals totals = bench_add_up(question, series);
     bool is_unproven = question->state != BENCH_STATELESS && totals.unproven > 0;
     out_row_begin(out);
     out_text(out, NULL, "code", series->label);
@@ -173,11 +145,11 @@ static void print_series(struct out *out, const struct bench_case *question,
     out_figure(out, "p99", words_us(series->summary.p99_us).text);
     out_figure(out, "rate",
                totals.bytes > 0 ? text_rate(series->summary.bytes_per_second).text : "-");
-    print_share(out, "user", share(totals.user, totals.elapsed * threads));
-    print_share(out, "kernel", share(totals.system, totals.elapsed * threads));
-    if (is_cold(question))
+    print_share(out, "user", share(totals.user_ns, totals.busy_ns));
+    print_share(out, "kernel", share(totals.system_ns, totals.busy_ns));
+    if (bench_is_cold(question))
         out_real(out, NULL, "disk/use",
-                 totals.bytes > 0 ? totals.storage / totals.bytes : (double)NAN, 2);
+                 totals.bytes > 0 ? totals.storage_read_bytes / totals.bytes : (double)NAN, 2);
     if (bar_columns(question) > 0)
         print_bar(out, series->summary.median_us, slowest_us, bar_columns(question));
     out_row_end(out);
@@ -187,7 +159,7 @@ static void print_more(struct out *out, const struct bench_case *question,
                        const struct bench_series *series)
 {
     const struct bench_summary *summary = &series->summary;
-    struct totals totals = add_up(question, series);
+    struct bench_totals totals = bench_add_up(question, series);
     out_row_begin(out);
     out_text(out, NULL, "code", series->label);
     out_figure(out, "min", words_us(summary->min_us).text);
@@ -195,7 +167,8 @@ static void print_more(struct out *out, const struct bench_case *question,
     out_figure(out, "p50", words_us(summary->p50_us).text);
     out_figure(out, "p99.9", words_us(summary->p999_us).text);
     out_figure(out, "max", words_us(summary->max_op_us).text);
-    out_real(out, NULL, "reads/op", totals.ops > 0 ? totals.calls / totals.ops : (double)NAN, 2);
+    out_real(out, NULL, "reads/op", totals.ops > 0 ? totals.read_calls / totals.ops : (double)NAN,
+             2);
     out_count(out, NULL, "odd", summary->outlier_count);
     out_text(out, NULL, "drift", summary->has_drift ? "yes" : "no");
     out_row_end(out);
