@@ -71,7 +71,7 @@ static void report_blocks(struct out *out, const struct sqlpack_audit_result *re
 {
     uint64_t tree = result->tree_allocated_bytes;
     out_bytes(out, "content_bytes", "content", result->content_bytes);
-    out_bytes(out, "tree_allocated_bytes", "on disk", tree);
+    out_bytes(out, "tree_allocated_bytes", "tree on disk", tree);
     out_bytes(out, "file_allocated_bytes", NULL, result->file_allocated_bytes);
     share(out, "padding_bytes", "  padding", result->padding_bytes, tree);
     share(out, "folder_allocated_bytes", "  folders", result->folder_allocated_bytes, tree);

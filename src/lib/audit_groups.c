@@ -62,6 +62,11 @@ void top_release(struct top *top)
     *top = (struct top){0};
 }
 
+static uint64_t round_up(uint64_t bytes, uint64_t block)
+{
+    return (bytes + block - 1) / block * block;
+}
+
 /* -- classes --------------------------------------------------------------------------------- */
 
 static const uint64_t class_bytes[SQLPACK_AUDIT_CLASSES] = {
@@ -141,7 +146,7 @@ struct suffix *groups_file(struct groups *groups, const char *name, const struct
         /* holes stay holes */
         uint64_t bytes =
             file->allocated < file->size && file->allocated ? file->allocated : file->size;
-        groups->blocks[i].tree_bytes += (bytes + block - 1) / block * block;
+        groups->blocks[i].tree_bytes += round_up(bytes, block);
     }
     return suffix;
 }
@@ -160,7 +165,7 @@ static int leave(struct groups *groups)
     for (size_t i = 0; i < groups->options->block_count; i++) {
         uint64_t block = groups->blocks[i].block_bytes;
         groups->blocks[i].tree_bytes +=
-            (FOLDER_BYTES + frame->name_bytes + block - 1) / block * block;
+            round_up(FOLDER_BYTES + frame->name_bytes, block) - round_up(FOLDER_BYTES, block);
     }
     if (frame->name_count > WIDE_NAMES && top_offer(&groups->wide, &wide, wide.file_count) < 0)
         return -1;
@@ -236,6 +241,10 @@ int groups_end(struct groups *groups, struct sqlpack_audit_result *result)
     while (groups->depth > 0)
         if (leave(groups) < 0)
             return -1;
+    /* the root, too; what they need beyond a first block was counted when they were left */
+    for (size_t i = 0; i < result->block_count; i++)
+        result->blocks[i].tree_bytes +=
+            (result->folder_count + 1) * round_up(FOLDER_BYTES, result->blocks[i].block_bytes);
     struct top top;
     int failed = top_init(&top, groups->folders.limit);
     for (size_t i = 0; i <= SUFFIX_SLOTS && !failed; i++) {

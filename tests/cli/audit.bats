@@ -6,7 +6,7 @@ load helper
 
 PAGE_SIZES="512 1024 2048 4096 8192 16384 32768 65536"
 
-# value KEY [FILE]: a figure of the report, from the JSON in audit.json.
+# value KEY [FILE]: a figure of the report, from the JSON in audit.json or another.
 value() {
     jq -r ".$1" "${2:-audit.json}"
 }
@@ -46,6 +46,7 @@ make_files() {
     make_files tiny 1500 'rand 60'
     make_files even 300 '8000 + rand 4000'
     make_files skewed 1000 '(1 - rand) ** -1.1 * 300 > 90000 ? 90000 : (1 - rand) ** -1.1 * 300'
+    # shellcheck disable=SC2016 # perl expands it
     make_files edges 400 '(1, 477, 478, 1024, 4061, 4096, 16349, 65501, 65502)[$i % 9] + $i % 3'
     make_files large 40 '30000 + rand 70000'
     local tree
@@ -140,12 +141,20 @@ make_files() {
     jq -e '.content_bytes + .padding_bytes - .hole_bytes - .thin_bytes == .file_allocated_bytes' \
         audit.json
     [ "$(value empty_count)" = 1 ]
+    # pack tells the same
+    sqlpack pack --json tree t.db >pack.json
+    local key
+    for key in file_count folder_count symlink_count special_count hard_link_count content_bytes \
+        tree_allocated_bytes; do
+        [ "$(value $key)" = "$(value $key pack.json)" ]
+    done
+    [ "$(value inode_count)" = "$(value tree_inode_count pack.json)" ]
     [ "$(value freed_inode_count)" = "$(($(find tree -printf '%i\n' | sort -u | wc -l) - 2))" ]
 }
 
 @test "audit: folders and suffixes of most padding, wide folders, other blocks" {
     need jq
-    mkdir -p tree/one tree/two
+    mkdir -p tree/one tree/two tree/empty
     seq -f 'tree/one/%g.A' 50 | xargs touch
     local i
     for i in $(seq 5); do printf x >"tree/two/$i.txt"; done
@@ -156,9 +165,9 @@ make_files() {
     [ "$(value 'folders[0].name')" = two ]
     [ "$(value 'suffixes[0].name')" = .txt ]
     [ "$(value 'suffixes[0].file_count')" = 5 ]
-    # 6 files and 3 folders, a block each, and the folder with 50 names a few blocks of 512
-    [ "$(value 'blocks[1].tree_bytes')" = $((9 * 65536)) ]
-    [ "$(value 'blocks[0].tree_bytes')" = $((6 * 512 + 512 + 512 + 1024)) ]
+    # 6 files and 4 folders, a block each; the folder with 51 names has two blocks of 512
+    [ "$(value 'blocks[1].tree_bytes')" = $((10 * 65536)) ]
+    [ "$(value 'blocks[0].tree_bytes')" = $((6 * 512 + 3 * 512 + 1024)) ]
     audit_json tree
     [ "$(value 'suffixes[] | select(.name == ".a").file_count')" = 51 ]
     [ "$(value 'wide | length')" = 0 ]
