@@ -6,7 +6,13 @@
 
 static const struct stats_interval no_interval = {.low = NAN, .high = NAN};
 
-/* t_files / t_pack of every round that both sides finished. Returns their number. */
+/* A run whose cache was not shown to be as the case says is no answer to its question. */
+static bool answers(const struct bench_case *question, const struct bench_run *run)
+{
+    return run->is_done && (run->is_proven || question->state == BENCH_STATELESS);
+}
+
+/* t_files / t_pack of every round in which both sides answer. Returns their number. */
 static size_t take_ratios(const struct bench_case *question, const struct bench_effect *effect,
                           double *ret_ratios)
 {
@@ -17,7 +23,8 @@ static size_t take_ratios(const struct bench_case *question, const struct bench_
         return 0;
     for (size_t i = 0; i < question->round_count && i < STATS_VALUES_MAX; i++) {
         double ratio = run_us(&files->runs[i]) / run_us(&pack->runs[i]);
-        if (isfinite(ratio) && ratio > 0)
+        if (answers(question, &files->runs[i]) && answers(question, &pack->runs[i]) &&
+            isfinite(ratio) && ratio > 0)
             ret_ratios[count++] = ratio;
     }
     return count;

@@ -103,7 +103,11 @@ static const char *no_verdict(const struct bench_case *question, const struct be
 {
     if (question->results_differ)
         return "results differ";
-    return effect->round_count == 0 ? "not measured" : "too short";
+    if (effect->round_count > 0)
+        return "too short";
+    bool is_unproven = bench_add_up(question, &question->series[effect->files]).unproven > 0 ||
+                       bench_add_up(question, &question->series[effect->pack]).unproven > 0;
+    return is_unproven ? "cache not proven" : "not measured";
 }
 
 struct bench_words bench_effect_words(const struct bench_case *question,

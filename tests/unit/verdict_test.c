@@ -153,6 +153,19 @@ static void says_when_it_does_not_know(void)
     judge_case();
     ok(effect.verdict == BENCH_NO_VERDICT, "no round, no verdict");
     set_ratio(2);
+    for (size_t i = 0; i < 5; i++)
+        runs[1][i].is_proven = false;
+    judge_case();
+    is_int(effect.round_count, 10, "rounds whose cache is not proven are left out");
+    for (size_t i = 0; i < ROUNDS; i++)
+        runs[0][i].is_proven = false;
+    judge_case();
+    is_text(bench_effect_words(&question, &effect).text, "cache not proven", "nothing is left");
+    question.state = BENCH_STATELESS;
+    judge_case();
+    is_int(effect.round_count, ROUNDS, "writes need no such proof");
+    question.state = BENCH_WARM;
+    set_ratio(2);
     question.results_differ = true;
     judge_case();
     ok(effect.verdict == BENCH_NO_VERDICT, "none where the arms gave different results");
@@ -369,7 +382,8 @@ static void keeps_gates(void)
     for (size_t i = 0; i < ROUNDS; i++)
         set_run(&runs[0][i], 10.6);
     judge_case();
-    runs[1][7].is_proven = false;
+    for (size_t i = 0; i < 6; i++)
+        runs[1][i].is_proven = false;
     struct bench_effect fine = effect;
     fine.interval.low = fine.interval.high = 1;
     struct bench_case two[] = {question, question};
@@ -382,6 +396,13 @@ static void keeps_gates(void)
            bench_gate_name((enum bench_gate_id)i), result.gates[i].detail);
     ok(result.gates[BENCH_GATE_CACHE].outcome == BENCH_FAILED, "cache fails: %s",
        result.gates[BENCH_GATE_CACHE].detail);
+    runs[1][5].is_proven = true;
+    judge_gates(&result);
+    ok(result.gates[BENCH_GATE_CACHE].outcome == BENCH_PASSED, "a third may be unproven");
+    runs[1][5].is_proven = false;
+    two[0].threads = two[1].threads = 2;
+    judge_gates(&result);
+    ok(result.gates[BENCH_GATE_CACHE].outcome == BENCH_NOT_KNOWN, "rows that do not decide may be");
     result.environment =
         (struct bench_environment){.load_start = -1, .steal_percent = -1, .psi_some_percent = -1};
     memset(result.gates, 0, sizeof(result.gates));
