@@ -240,6 +240,8 @@ static void set_result(double space_percent, const double ratios[CASES][2])
         cases[i] = (struct bench_case){.workload = workloads[i],
                                        .state = states[i],
                                        .threads = 1,
+                                       .series = series,
+                                       .series_count = 2,
                                        .effects = pairs[i],
                                        .effect_count = 2};
         cases[i].verdict = case_verdict(&cases[i]);
