@@ -114,9 +114,14 @@ need() {
     done
 }
 
+# is_sanitized: whether the build runs under a sanitizer.
+is_sanitized() {
+    nm "$BUILD/libsqlpack.so" | grep -qE '__(asan|tsan)_init'
+}
+
 # need_plain_build: skips the test where programs cannot link what a sanitizer has been through.
 need_plain_build() {
-    ! nm "$BUILD/libsqlpack.so" | grep -qE '__(asan|tsan)_init' || skip "a sanitizer is in the way"
+    ! is_sanitized || skip "a sanitizer is in the way"
 }
 
 # need_mounts: skips the test where it cannot mount anything for itself alone.

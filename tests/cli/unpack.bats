@@ -1002,7 +1002,7 @@ on_small_disk() {
     rm -rf out
     (ulimit -s 256 && run_ok sqlpack unpack -q t.db out)
     rm -rf out
-    if [[ $(sqlpack --version) && ! $BUILD == *san* ]]; then
+    if ! is_sanitized; then # whose shadow memory is larger than that
         (ulimit -v 200000 && run_ok sqlpack unpack -q t.db out)
         rm -rf out
     fi
