@@ -273,6 +273,21 @@ readme_block() {
     diff -r thumbs copy
 }
 
+# report_words: the labels, headings and heads of tables in a report, without figures and rows.
+report_words() {
+    sed -nE '/^- /,$d; /^[a-z ]{2}[a-z]/ { s/  +[-0-9].*//; s/ {2,}/ /g; p }' | grep -vE '^ to '
+}
+
+@test "docs: the report of audit in README.md is as the program makes it" {
+    make_thumbs
+    readme_block text | grep -v '^\$ ' | report_words >words
+    [ "$(wc -l <words)" -gt 20 ]
+    sqlpack audit --top 3 --what-if 4K,64K thumbs | report_words >got
+    # what only some trees or file systems have
+    diff <(grep -vE '^(symlinks|file system|inodes$|special)' words) \
+        <(grep -vE '^(symlinks|file system|inodes$|special)' got)
+}
+
 @test "docs: README.md lists every command but help" {
     diff <(commands | grep -vx help | sort) \
         <(sed -n 's/^    sqlpack \([a-z]*\) .*/\1/p' "$ROOT/README.md" | sort)
