@@ -51,8 +51,11 @@ static void add_tiles(struct html *html, const struct bench_result *result)
     html_tiles_end(html);
 }
 
+/* The presets of published tables have no lines but the one on space. */
 static void add_lines(struct html *html, const struct bench_result *result)
 {
+    if (result->preset == BENCH_PRESET_KVTEST || result->preset == BENCH_PRESET_CSV)
+        return;
     html_heading(html, "What it comes to");
     for (size_t i = 0; i < BENCH_CRITERIA; i++) {
         const struct bench_line *line = &result->lines[i];
@@ -295,6 +298,37 @@ static void add_case(struct html *html, const struct bench_case *question)
     add_plot(html, question, true);
 }
 
+/* -- published figures ---------------------------------------------------------------------- */
+
+static void add_kvtest(struct html *html, const struct bench_case *question)
+{
+    const char *heads[BENCH_SYSTEMS + 2] = {"kvtest arguments"};
+    for (size_t i = 0; i < BENCH_SYSTEMS; i++)
+        heads[i + 1] = bench_system_name(i);
+    heads[BENCH_SYSTEMS + 1] = "here";
+    html_heading(html, "Microseconds a blob, published and here");
+    html_table_begin(html, heads, BENCH_SYSTEMS + 2);
+    for (size_t i = 0; i < question->series_count; i++) {
+        const struct bench_series *series = &question->series[i];
+        struct text texts[BENCH_SYSTEMS + 1];
+        const char *cells[BENCH_SYSTEMS + 2] = {series->label};
+        for (size_t j = 0; j <= BENCH_SYSTEMS; j++) {
+            texts[j] = words_ratio(j < BENCH_SYSTEMS ? bench_published_us(series->published, j)
+                                                     : series->summary.median_us);
+            cells[j + 1] = texts[j].text;
+        }
+        html_row(html, cells, BENCH_SYSTEMS + 2, series->published != BENCH_NOT_PUBLISHED);
+    }
+    html_table_end(html);
+}
+
+static void add_published(struct html *html, const struct bench_result *result)
+{
+    for (size_t i = 0; i < result->case_count; i++)
+        if (result->cases[i].workload == BENCH_KVTEST_READ && !result->cases[i].missing[0])
+            add_kvtest(html, &result->cases[i]);
+}
+
 /* -- space, machine, caveats ---------------------------------------------------------------- */
 
 /* What a pack would take, in the same parts as the tree. */
@@ -392,6 +426,7 @@ int bench_write_html(const struct bench_result *result, const char *path, struct
     html_begin(&html, title, result->reason);
     add_tiles(&html, result);
     add_lines(&html, result);
+    add_published(&html, result);
     for (int kind = 0; kind < KINDS; kind++)
         add_forest(&html, result, (enum kind)kind);
     for (size_t i = 0; i < result->case_count; i++)
