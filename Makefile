@@ -29,7 +29,7 @@ TOOLS    := $(patsubst tests/%.c,$(BUILD)/%,$(wildcard tests/unit/*.c tests/perf
 UNITS    := $(filter %_test,$(TOOLS))
 C_FILES   = $(wildcard src/*.c src/*/*.c tests/*/*.c)
 SCRIPTS   = completions/sqlpack.bash tests/cli/helper.bash tests/setup \
-            $(wildcard .ci/run tests/demo tests/perf/helper tests/perf/run tests/torture/*) \
+            $(wildcard .ci/run tests/demo tests/perf/bench tests/perf/helper tests/perf/run tests/torture/*) \
             $(wildcard tests/cli/*.bats)
 
 ## all: build sqlpack, libsqlpack.a and libsqlpack.so (the default)
@@ -96,11 +96,12 @@ demo:
 	$(MAKE) all
 	BUILD=$(abspath $(BUILD)) tests/demo
 
-## perf: measure against tar, zip, sqlite3 and others; takes half an hour
+## perf: measure against tar, zip, sqlite3 and others; takes 40 minutes
 perf:
 	tests/setup perf
 	$(MAKE) all $(TOOLS)
 	BUILD=$(abspath $(BUILD)) tests/perf/run
+	BUILD=$(abspath $(BUILD)) tests/perf/bench
 
 PLACE := $(DESTDIR)$(PREFIX)
 INSTALLED := bin/sqlpack include/sqlpack.h lib/libsqlpack.a lib/libsqlpack.so \
