@@ -160,6 +160,7 @@ struct sqlpack_pack_result {
     uint64_t loss_count;           /* rows of sqlpack_loss */
     uint64_t note_count;           /* problems of the kind SQLPACK_NOTE */
     uint64_t content_bytes;        /* apparent size of all files, each inode once */
+    uint64_t stored_bytes;         /* the same as stored */
     uint64_t tree_allocated_bytes; /* what the tree takes on disk, folders included */
     uint64_t tree_inode_count;
     uint64_t pack_bytes;           /* size of the pack */
@@ -272,7 +273,7 @@ struct sqlpack_summary {
 
 /*
  * Tells it. Counts are those that the pack's maker sealed, as long as no other
- * program has added rows; else all rows are counted, which takes longer and tells
+ * program has added or deleted rows; else all rows are counted, which takes longer and tells
  * foreign_count and skipped_count. Fails with CORRUPT, IO, NO_MEMORY.
  */
 SQLPACK_CHECK int sqlpack_info(struct sqlpack *pack, struct sqlpack_summary *ret_summary,

@@ -169,6 +169,7 @@ static void print_result(struct out *out, const struct request *request,
     print_some(out, "note_count", "notes", result->note_count);
     print_some(out, "loss_count", "losses", result->loss_count);
     out_bytes(out, "content_bytes", "content", result->content_bytes);
+    out_bytes(out, "stored_bytes", NULL, result->stored_bytes);
     out_bytes(out, "tree_allocated_bytes", "tree on disk", result->tree_allocated_bytes);
     out_number(out, "tree_inode_count", NULL, (int64_t)result->tree_inode_count);
     out_bytes(out, "pack_bytes", NULL, result->pack_bytes);

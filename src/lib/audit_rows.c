@@ -72,6 +72,7 @@ static int add_run(struct rows *rows, int64_t id, uint64_t from, uint64_t to,
         if (append_everywhere(rows, TABLE_CHUNK_KEY, 0, 0, err) < 0)
             return -1;
         rows->chunk_bytes += size;
+        rows->packer.result->stored_bytes += size;
         from += size;
     }
     return 0;
@@ -145,8 +146,10 @@ static int add_rows(struct rows *rows, const struct sqlpack_entry *entry, bool i
         return 0;
     if (forecast_row(rows->forecast, TABLE_SQLAR, entry->id, sqlar_bytes, chains, err) < 0)
         return -1;
-    if (is_file)
-        count_chains(rows, chains);
+    if (!is_file)
+        return 0;
+    rows->packer.result->stored_bytes += entry->sz;
+    count_chains(rows, chains);
     return 0;
 }
 

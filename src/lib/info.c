@@ -85,6 +85,20 @@ static int take_facts(struct sqlpack *pack, struct account *account,
     return stepped;
 }
 
+/* Whether there are as many rows as were counted: another program may have deleted some. */
+static int compare_count(struct sqlpack *pack, const struct sqlpack_summary *summary,
+                         bool *ret_is_equal, struct sqlpack_error *err)
+{
+    uint64_t counted = summary->file_count + summary->folder_count + summary->symlink_count +
+                       summary->special_count + summary->hard_link_count;
+    sqlite3_stmt *statement = db_statement(pack, STATEMENT_ROW_COUNT, err);
+    if (!statement || db_step(pack, statement, err) < 0)
+        return -1;
+    *ret_is_equal = (uint64_t)sqlite3_column_int64(statement, 0) == counted;
+    sqlite3_reset(statement);
+    return 0;
+}
+
 /* Fills the summary from sqlpack_info. Returns 1 where all of it can be relied on, 0, -1. */
 static int read_account(struct sqlpack *pack, struct sqlpack_summary *summary,
                         struct sqlpack_error *err)
@@ -97,12 +111,13 @@ static int read_account(struct sqlpack *pack, struct sqlpack_summary *summary,
     uint8_t digest[SQLPACK_DIGEST_BYTES];
     hash_stream_end(account.hash, digest);
     bool is_sealed = account.has_seal && memcmp(digest, account.seal, sizeof(digest)) == 0;
-    bool may_be_odd;
-    if (names_may_be_odd(pack, &may_be_odd, err) < 0)
+    bool may_be_odd, is_complete;
+    if (names_may_be_odd(pack, &may_be_odd, err) < 0 ||
+        compare_count(pack, summary, &is_complete, err) < 0)
         return -1;
     if (!is_sealed)
         summary->tree_allocated_bytes = 0;
-    return is_sealed && account.has_stored && !may_be_odd;
+    return is_sealed && account.has_stored && !may_be_odd && is_complete;
 }
 
 /* -- counting ------------------------------------------------------------------------------ */

@@ -145,6 +145,7 @@ enum statement {
     STATEMENT_INFO,
     STATEMENT_INFO_VALUE, /* ?1: key */
     STATEMENT_STORED_CHUNKS,
+    STATEMENT_ROW_COUNT,
     STATEMENT_LOSSES,
     STATEMENT_OWNERS,
     STATEMENT_STAT_COUNT, /* ?1 and ?2: ids */
@@ -175,7 +176,7 @@ extern const char *const schema_statements[STATEMENT_COUNT];
 #define INFO_SPECIALS       "special_count"
 #define INFO_HARD_LINKS     "hard_link_count"
 #define INFO_CONTENT_BYTES  "content_bytes"
-#define INFO_STORED_BYTES   "stored_bytes" /* the same as stored; read by SQL where missing */
+#define INFO_STORED_BYTES   "stored_bytes" /* the same as stored; counted where it is missing */
 #define INFO_TREE_ALLOCATED "tree_allocated_bytes"
 
 /* The two values of sqlpack_owner.kind. */

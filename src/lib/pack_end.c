@@ -188,6 +188,7 @@ static int append_info(struct packer *packer, const uint8_t *owner_digest, struc
         {.key = INFO_SPECIALS, .number = (int64_t)result->special_count},
         {.key = INFO_HARD_LINKS, .number = (int64_t)result->hard_link_count},
         {.key = INFO_CONTENT_BYTES, .number = (int64_t)result->content_bytes},
+        {.key = INFO_STORED_BYTES, .number = (int64_t)result->stored_bytes},
         {.key = INFO_SEAL, .digest = seal},
         /* the last, since it is left out where the place of the tree must not matter */
         {.key = INFO_TREE_ALLOCATED, .number = (int64_t)result->tree_allocated_bytes},

@@ -123,6 +123,7 @@ static int append_pieces(struct packer *packer, const struct batch *batch, const
                                         .spool_at = piece->spool_at};
         if (loader_append(packer->loader, TABLE_CHUNK, rowid, &payload, err) < 0)
             return -1;
+        packer->result->stored_bytes += piece->stored_bytes;
         rows_chunk_key(record, item->entry.id, piece, rowid);
         if (pack_append(packer, TABLE_CHUNK_KEY, 0, record, err) < 0)
             return -1;
@@ -157,6 +158,7 @@ static int place_sqlar(struct packer *packer, struct batch *batch, const struct 
     struct loader_row *row = &batch->rows.rows[batch->rows.row_count];
     if (S_ISREG(item->entry.mode) && !item->entry.link) {
         row->payload.tail_bytes = item->stored_bytes;
+        packer->result->stored_bytes += item->stored_bytes;
         row->payload.spool = batch->spool.file.fd;
         row->payload.spool_at = item->spool_at;
         if (!item->is_spooled)

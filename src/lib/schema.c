@@ -88,6 +88,7 @@ const char *const schema_statements[STATEMENT_COUNT] = {
     [STATEMENT_INFO_VALUE] = "SELECT value FROM sqlpack_info WHERE key = ?1",
     [STATEMENT_STORED_CHUNKS] = "SELECT rowid, CASE WHEN typeof(data) = 'blob' "
                                 "THEN length(data) END FROM sqlpack_chunk ORDER BY rowid",
+    [STATEMENT_ROW_COUNT] = "SELECT count(*) FROM sqlar",
     [STATEMENT_LOSSES] = "SELECT rowid, name, what, os_errno FROM sqlpack_loss ORDER BY rowid",
     [STATEMENT_OWNERS] = "SELECT rowid, kind, id, name FROM sqlpack_owner ORDER BY rowid",
 

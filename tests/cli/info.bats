@@ -32,6 +32,30 @@ value() {
     [ "\"$(sqlpack digest t.db | cut -d' ' -f1)\"" = "$(value root_digest)" ]
 }
 
+# In an account that was kept and in one that is counted: of files in rows and in pieces.
+@test "info: stored bytes are the lengths of what is stored" {
+    need sqlite3
+    mkdir tree
+    seq 1 20000 >tree/text
+    ln tree/text tree/again
+    head -c 10000 /dev/urandom >tree/noise
+    seq 1 900000 >tree/large
+    truncate -s 3M tree/sparse
+    printf end >>tree/sparse
+    sqlpack pack -q tree t.db
+    local rows pieces
+    rows=$(sqlite3 t.db "SELECT sum(length(data)) FROM sqlar WHERE mode & 0xf000 = 0x8000")
+    pieces=$(sqlite3 t.db "SELECT sum(length(data)) FROM sqlpack_chunk")
+    run_ok sqlpack info --json t.db
+    [ "$(value stored_bytes)" = $((rows + pieces)) ]
+    [ "$(value stored_bytes)" = "$(sqlite3 t.db \
+        "SELECT value FROM sqlpack_info WHERE key = 'stored_bytes'")" ]
+    sqlite3 t.db "DELETE FROM sqlar WHERE name = 'noise'"
+    run_ok sqlpack info --json t.db
+    [ "$(value stored_bytes)" = $((rows + pieces - 10000)) ]
+    [ "$(value file_count)" = 3 ]
+}
+
 @test "info: text is for people" {
     mkdir tree
     seq 1 100000 >tree/numbers

@@ -16,6 +16,7 @@ static const struct {
     {STATEMENT_SORT_CLEAR, "the spool is emptied"},
     {STATEMENT_INFO, "it is small"},
     {STATEMENT_STORED_CHUNKS, "chunks are counted"},
+    {STATEMENT_ROW_COUNT, "SQLite keeps no count; the index of names is small"},
     {STATEMENT_LOSSES, "all are listed"},
     {STATEMENT_OWNERS, "all are listed"},
     {STATEMENT_CHUNK_PLACES, "verify goes over all chunks"},
