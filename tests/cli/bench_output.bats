@@ -152,6 +152,23 @@ for text in ("MIGRATE", "random read, data cold", "A &lt;processor&gt;", "4.0 Ki
 PY
 }
 
+@test "bench: a verdict that is withheld says why; --strict makes it the exit status" {
+    need jq
+    make_result r.json '.advice = "VERDICT WITHHELD" | .reason = "load: 4 at the start" |
+        .gates = [{outcome: "passed"}, {outcome: "passed"}, {outcome: "not known"},
+            {outcome: "failed", detail: "4 at the start"}]'
+    run_ok sqlpack bench --replot r.json
+    [[ ${lines[-1]} == "VERDICT WITHHELD: load: 4 at the start" ]]
+    [[ $output == *"pack faster x1.90"* ]]
+    run_ok sqlpack bench -v --replot r.json
+    [[ $output == *"load              failed: 4 at the start"* ]]
+    run sqlpack bench --strict --replot r.json
+    [ "$status" -eq 3 ]
+    [[ $output == *"VERDICT WITHHELD"* ]]
+    make_result fine.json
+    run_ok sqlpack bench -q --strict --replot fine.json
+}
+
 @test "bench: the published figures of kvtest stand beside this machine's" {
     need jq
     make_result r.json '.preset = "kvtest" | .cases = [.cases[0]] | .cases[0] |= (
