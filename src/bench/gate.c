@@ -71,11 +71,14 @@ static void judge_aa(struct bench_result *result)
             if (gate->outcome != BENCH_NOT_KNOWN && away <= worst)
                 continue;
             worst = away;
+            bool is_wide =
+                worst > JUDGE_FASTER - 1 && effect->interval.low <= 1 && effect->interval.high >= 1;
             set(gate, worst <= JUDGE_FASTER - 1);
             snprintf(gate->detail, sizeof(gate->detail),
-                     "%s, %s: the same arm against itself %.3f [%.3f, %.3f], limit 0.95 to 1.05",
+                     "%s, %s: the same arm against itself %.3f [%.3f, %.3f], limit 0.95 to 1.05%s",
                      bench_workload_name(question->workload), bench_state_name(question->state),
-                     effect->ratio, effect->interval.low, effect->interval.high);
+                     effect->ratio, effect->interval.low, effect->interval.high,
+                     is_wide ? ": noise, more --rounds narrow it" : "");
         }
     }
 }

@@ -398,8 +398,11 @@ static void keeps_gates(void)
            bench_gate_name((enum bench_gate_id)i), result.gates[i].detail);
     ok(result.gates[BENCH_GATE_CACHE].outcome == BENCH_FAILED, "cache fails: %s",
        result.gates[BENCH_GATE_CACHE].detail);
+    ok(!strstr(result.gates[BENCH_GATE_AA].detail, "rounds"), "a bias is no noise");
+    effect.interval.low = 0.9;
     runs[1][5].is_proven = true;
     judge_gates(&result);
+    ok(strstr(result.gates[BENCH_GATE_AA].detail, "more --rounds"), "noise can be narrowed");
     ok(result.gates[BENCH_GATE_CACHE].outcome == BENCH_PASSED, "a third may be unproven");
     runs[1][5].is_proven = false;
     two[0].threads = two[1].threads = 2;
