@@ -195,6 +195,23 @@ static int make_layouts(struct session *session, struct sqlpack_error *err)
     return 0;
 }
 
+/* What arms do or leave out because of the data. */
+static int note_content(const struct bench_corpus *counts, struct bench_result *result,
+                        struct sqlpack_error *err)
+{
+    if (counts->inflated_count &&
+        bench_note(result, err,
+                   "%llu of %llu files are deflated in the pack: its arms inflate them with zlib",
+                   (unsigned long long)counts->inflated_count,
+                   (unsigned long long)counts->file_count) < 0)
+        return -1;
+    if (counts->chunked_count &&
+        bench_note(result, err, "%llu files above 64 MiB or in pieces are not read",
+                   (unsigned long long)counts->chunked_count) < 0)
+        return -1;
+    return 0;
+}
+
 /* What arms read besides files and pack: the concatenation, or kvtest's database. */
 static int make_others(struct session *session, struct sqlpack_error *err)
 {
@@ -227,7 +244,8 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     counts->inode_percent = -1;
     if (scratch_open(&session->options, &session->scratch, err) < 0 ||
         take_tree(session, err) < 0 || take_pack(session, counts, err) < 0 ||
-        corpus_keys(corpus, counts, err) < 0 || layout_asis(corpus, err) < 0)
+        corpus_keys(corpus, counts, err) < 0 || note_content(counts, result, err) < 0 ||
+        layout_asis(corpus, err) < 0)
         return -1;
     choose_open_flags(corpus);
     if (session->options.replay && replay_read(corpus, session->options.replay, result, err) < 0)

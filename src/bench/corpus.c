@@ -54,8 +54,10 @@ static int take_row(struct corpus *corpus, sqlite3_stmt *row, struct bench_corpu
     size_t name_bytes = (size_t)sqlite3_column_bytes(row, 1);
     sqlite3_int64 size = sqlite3_column_int64(row, 2);
     sqlite3_int64 stored = sqlite3_column_int64(row, 3);
-    if (!name || size < 0 || !path_is_safe(name, name_bytes))
+    if (!name || size < 0 || !path_is_safe(name, name_bytes)) {
+        corpus->odd_name_count++;
         return 0;
+    }
     if ((stored == 0 && size > 0) || size > KEY_BYTES_MAX) {
         counts->chunked_count++;
         return 0;
@@ -155,6 +157,18 @@ static int sort_by_id(struct corpus *corpus)
     return 0;
 }
 
+static int fail_empty(const struct corpus *corpus, const struct bench_corpus *counts,
+                      struct sqlpack_error *err)
+{
+    const char *why = "no file in it has content";
+    if (counts->chunked_count)
+        why = "no file in it is small enough";
+    else if (corpus->odd_name_count)
+        why = "the names in the pack are not plain, like './a'";
+    return bench_fail(err, SQLPACK_INVALID, "cannot measure '%s': %s", bench_show(corpus->dir).text,
+                      why);
+}
+
 int corpus_keys(struct corpus *corpus, struct bench_corpus *counts, struct sqlpack_error *err)
 {
     sqlite3 *db = NULL;
@@ -165,8 +179,7 @@ int corpus_keys(struct corpus *corpus, struct bench_corpus *counts, struct sqlpa
     if (status < 0)
         return -1;
     if (counts->bytes == 0)
-        return bench_fail(err, SQLPACK_INVALID, "cannot measure '%s': no file in it has content",
-                          bench_show(corpus->dir).text);
+        return fail_empty(corpus, counts, err);
     for (size_t i = 0; i < corpus->data.key_count; i++) {
         corpus->keys[i].name = corpus->names.data + corpus->keys[i].offset;
         corpus->keys[i].offset = 0;

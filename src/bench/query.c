@@ -99,6 +99,8 @@ static int visit(struct walk *walk, int folder, const struct dirent *entry)
             return -1;
         is_folder = S_ISDIR(stat_of.st_mode);
     }
+    if (entry->d_type == DT_SOCK || S_ISSOCK(stat_of.st_mode))
+        return 0; /* packs hold none */
     if (matches(walk->task, &stat_of, walk->path.data)) {
         query_hit(walk->answer, walk->path.data, walk->path.size);
         if (workload == BENCH_FILTER_READ && read_hit(walk, folder, entry->d_name) < 0)

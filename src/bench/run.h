@@ -95,8 +95,9 @@ struct corpus {
     struct buf names;
     uint32_t *by_id;
     uint32_t *replay;
-    bool has_stat;   /* the pack has metadata in a table of its own */
-    bool has_pieces; /* the pack has content in more than one row */
+    bool has_stat;           /* the pack has metadata in a table of its own */
+    uint64_t odd_name_count; /* rows left out for their names */
+    bool has_pieces;         /* the pack has content in more than one row */
     struct bench_tree trees[BENCH_LAYOUTS];
     struct bench_data data;
 };

@@ -59,11 +59,13 @@ static int check_device(const struct bench_options *options, const char *folder,
         return bench_fail_errno(err, "cannot open '%s'", bench_show(options->dir).text);
     if (stat(folder, &scratch) < 0)
         return bench_fail_errno(err, "cannot open '%s'", bench_show(folder).text);
-    if (tree.st_dev != scratch.st_dev)
-        return bench_fail(err, SQLPACK_INVALID,
-                          "cannot use '%s' for scratch: it is on another file system than '%s'",
-                          bench_show(folder).text, bench_show(options->dir).text);
-    return 0;
+    if (tree.st_dev == scratch.st_dev)
+        return 0;
+    bench_fail(err, SQLPACK_INVALID,
+               "cannot use '%s' for scratch: it is on another file system than '%s'",
+               bench_show(folder).text, bench_show(options->dir).text);
+    err->os_errno = EXDEV;
+    return -1;
 }
 
 int scratch_open(const struct bench_options *options, struct scratch *ret_scratch,

@@ -163,6 +163,8 @@ static const struct hint {
 } hints[] = {
     {"pack", SQLPACK_EXISTS, 0, "--force replaces it"},
     {"unpack", SQLPACK_EXISTS, 0, "--into unpacks into an existing folder"},
+    {"bench", SQLPACK_INVALID, EXDEV,
+     "--scratch names a folder on the same one; --allow-cross-fs compares two file systems"},
     {NULL, SQLPACK_WAL, 0, "sqlite3 PACK 'PRAGMA journal_mode=DELETE' ends the WAL mode"},
     {NULL, SQLPACK_NEWER, 0, "a later sqlpack reads it"},
     {NULL, SQLPACK_BUSY, 0,
@@ -256,9 +258,10 @@ static void draw(struct notice *notice, const struct sqlpack_progress *progress,
         size += (size_t)snprintf(line, sizeof(line), "[%.*s%*s] %3d%%  ", cells,
                                  "####################", BAR_CELLS - cells, "", (int)(share * 100));
     }
-    size += (size_t)snprintf(line + size, sizeof(line) - size, "%s entries  %s  %s",
-                             text_count(progress->entry_count).text,
-                             text_bytes(progress->bytes).text, text_rate(rate).text);
+    if (!notice->by_time)
+        size += (size_t)snprintf(line + size, sizeof(line) - size, "%s entries  %s  %s",
+                                 text_count(progress->entry_count).text,
+                                 text_bytes(progress->bytes).text, text_rate(rate).text);
     if (total > 0 && done > 0 && done < total && seconds >= 1)
         snprintf(line + size, sizeof(line) - size, "  %s left",
                  text_duration((uint64_t)(seconds * (total - done) / done + 0.5)).text);

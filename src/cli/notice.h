@@ -30,6 +30,7 @@ struct notice {
     const struct command *command;
     const char *pack; /* the pack's path, for hints that name it; NULL: unknown. Set by you. */
     bool quiet, verbose;
+    bool by_time; /* entries of progress are milliseconds of a plan. Set by you. */
     bool shows_progress, line_is_shown;
     uint64_t started_ns, drawn_ns; /* CLOCK_MONOTONIC */
 };

@@ -289,6 +289,7 @@ static int run(const struct command *self, int argc, char **argv)
         return status;
     struct notice notice;
     notice_begin(&notice, self, &request.common);
+    notice.by_time = true;
     int count = argc - first;
     if (request.compare)
         return count == 2 ? compare(&notice, argv + first)
