@@ -10,7 +10,10 @@ WARN    := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes -W
 , := ,
 PKG_CFLAGS := $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS   := $(shell pkg-config --libs $(PKGS) 2>/dev/null)
-override CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc $(PKG_CFLAGS)
+# For bench, where it is there: one arm more.
+URING_LIBS := $(shell pkg-config --libs liburing 2>/dev/null)
+override CPPFLAGS += -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -Isrc $(PKG_CFLAGS) \
+                     $(if $(URING_LIBS),-DSQLPACK_URING)
 override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
                      $(if $(SAN),-fsanitize=address$(,)undefined -fno-sanitize-recover=undefined) \
                      $(if $(TSAN),-fsanitize=thread) $(if $(SAN)$(TSAN),-fno-omit-frame-pointer)
@@ -52,7 +55,7 @@ $(BUILD)/libsqlpack.so: $(LIB_OBJ)
 	$(call say,ld $@) $(LINK) -shared -Wl,-soname,$(@F).$(MAJOR) -o $@ $^ $(LDLIBS)
 
 $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
-	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS) -lm
+	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS) $(URING_LIBS) -lm
 
 # Tests and tools of tests may use what is inside: they get the plain objects.
 $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ) $(BENCH_OBJ)
@@ -60,7 +63,7 @@ $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ) $(BENCH_OBJ)
 
 $(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS) -lm
+	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS) $(URING_LIBS) -lm
 
 ## setup: install the packages that building and testing need
 setup:

@@ -121,6 +121,9 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
     struct bench_case *question = plan_case(result, workload, state, err);
     if (!question || add_arms(question, arms, err) < 0)
         return -1;
+    if (arms == all_readers && arm_file_uring &&
+        plan_series(question, arm_file_uring, BENCH_LAYOUT_ASIS, NULL, err) < 0)
+        return -1;
     question->wanted_ops = WANTED_READS;
     const char *best = state == BENCH_WARM ? "S-mmap" : "S-imm";
     if (plan_effect(question, BENCH_DROP_IN, "F-path", "S-naive", err) < 0 ||

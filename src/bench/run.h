@@ -270,6 +270,7 @@ int bench_compare_keys(const void *a, const void *b);
 
 extern const struct bench_arm arm_file_stdio, arm_file_path, arm_file_best, arm_file_walk,
     arm_file_inode;
+extern const struct bench_arm *const arm_file_uring; /* NULL: built without liburing */
 extern const struct bench_arm arm_pack_naive, arm_pack_txn, arm_pack_rowid, arm_pack_blob,
     arm_pack_immutable, arm_pack_mmap, arm_pack_library, arm_pack_scan, arm_pack_mapped_scan;
 extern const struct bench_arm arm_concat, arm_concat_scan;
