@@ -21,13 +21,21 @@ struct files {
     int handles[FOLDERS_OPEN];
 };
 
-static int open_files(const struct bench_task *task, void **ret_state, struct sqlpack_error *err)
+static struct files *make_files(const struct bench_task *task)
 {
     struct files *files = calloc(1, sizeof(*files));
     if (!files)
-        return bench_no_memory(err);
+        return NULL;
     files->tree = &task->data->trees[task->series->layout];
     files->flags = O_RDONLY | O_CLOEXEC | task->data->open_flags;
+    return files;
+}
+
+static int open_files(const struct bench_task *task, void **ret_state, struct sqlpack_error *err)
+{
+    struct files *files = make_files(task);
+    if (!files)
+        return bench_no_memory(err);
     *ret_state = files;
     return 0;
 }
@@ -99,15 +107,14 @@ static int open_folder(struct files *files, uint32_t folder)
 
 static int open_folders(const struct bench_task *task, void **ret_state, struct sqlpack_error *err)
 {
-    void *state = NULL;
-    if (open_files(task, &state, err) < 0)
-        return -1;
-    struct files *files = state;
+    struct files *files = make_files(task);
+    if (!files)
+        return bench_no_memory(err);
     for (uint32_t i = 0; i < files->tree->folder_count && i < FOLDERS_OPEN; i++)
         if (open_folder(files, i) < 0)
             return bench_fail_errno(err, "cannot open '%s'",
                                     bench_show(files->tree->folder_paths[i]).text);
-    *ret_state = state;
+    *ret_state = files;
     return 0;
 }
 

@@ -311,13 +311,13 @@ static int open_library(const struct bench_task *task, void **ret_state, struct 
 }
 
 #define PACK_ARM(id, title, how_arrange, how_open, how_read, what, system_calls)                   \
-    const struct bench_arm arm_pack_##id = {.name = title,                                         \
+    const struct bench_arm arm_pack_##id = {.name = (title),                                       \
                                             .side = BENCH_PACK,                                    \
-                                            .summary = what,                                       \
-                                            .calls = system_calls,                                 \
-                                            .arrange = how_arrange,                                \
-                                            .open = how_open,                                      \
-                                            .read = how_read,                                      \
+                                            .summary = (what),                                     \
+                                            .calls = (system_calls),                               \
+                                            .arrange = (how_arrange),                              \
+                                            .open = (how_open),                                    \
+                                            .read = (how_read),                                    \
                                             .mapped = mapped_bytes,                                \
                                             .close = close_pack}
 

@@ -88,7 +88,7 @@ static int compare_sizes(const void *a, const void *b)
 static int count_sizes(const struct corpus *corpus, struct bench_corpus *counts)
 {
     size_t count = corpus->data.key_count;
-    auto_free uint64_t *sizes = calloc(count, sizeof(*sizes));
+    auto_free uint64_t *sizes = calloc(count + 1, sizeof(*sizes));
     if (!sizes)
         return -1;
     for (size_t i = 0; i < count; i++)
@@ -147,7 +147,7 @@ static int read_keys(struct corpus *corpus, sqlite3 *db, struct bench_corpus *co
 static int sort_by_id(struct corpus *corpus)
 {
     size_t count = corpus->data.key_count;
-    corpus->by_id = calloc(count, sizeof(*corpus->by_id));
+    corpus->by_id = calloc(count + 1, sizeof(*corpus->by_id));
     if (!corpus->by_id)
         return -1;
     for (size_t i = 0; i < count; i++)
@@ -257,7 +257,11 @@ static int compare_some(void *arg)
     struct sqlpack_error err;
     struct sqlpack *pack = NULL;
     auto_free char *buffer = malloc(data->size_max + 1);
-    int status = buffer ? sqlpack_open(data->pack, &pack, &err) : bench_no_memory(&err);
+    int status = -1;
+    if (buffer)
+        status = sqlpack_open(data->pack, &pack, &err);
+    else
+        bench_no_memory(&err);
     while (status == 0 && !atomic_load(&comparison->failed)) {
         size_t first = atomic_fetch_add(&comparison->next, SHARE);
         for (size_t i = first; status == 0 && i < first + SHARE && i < data->key_count; i++)

@@ -286,9 +286,12 @@ int csv_make(const struct bench_data *data, const struct bench_pace *pace,
 }
 
 #define CSV(id, side_of, title, what)                                                              \
-    static const enum place place_##id = id;                                                       \
-    static const struct bench_arm arm_##id = {                                                     \
-        .name = title, .side = side_of, .summary = what, .detail = &place_##id, .run = run_csv}
+    static const enum place place_##id = (id);                                                     \
+    static const struct bench_arm arm_##id = {.name = (title),                                     \
+                                              .side = (side_of),                                   \
+                                              .summary = (what),                                   \
+                                              .detail = &place_##id,                               \
+                                              .run = run_csv}
 
 CSV(CSV_TEXT, BENCH_FILES, "CSV file", "one text file, parsed line by line");
 CSV(CSV_DATABASE, BENCH_PACK, "SQLite", "a table without an index, WAL, synchronous=NORMAL");

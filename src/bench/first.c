@@ -59,7 +59,7 @@ int first_loop(const struct bench_task *task, struct bench_run *ret_run, struct 
     struct child_meter meter;
     child_meter_start(&meter);
     for (size_t i = 0; i < task->order_count; i++) {
-        struct arrival arrival;
+        struct arrival arrival = {0};
         uint64_t began = bench_now();
         if (await_one(task, task->order[i], buffer, &arrival, err) < 0)
             return -1;

@@ -88,7 +88,7 @@ static int update_file(struct session *session, const char *path)
     auto_free void *content = malloc((size_t)session->size);
     FILE *file = content ? fopen(path, "wb") : NULL;
     if (!file)
-        return -1;
+        return -1; // cppcheck-suppress memleak
     sqlite3_randomness((int)session->size, content);
     bool is_good = fwrite(content, 1, (size_t)session->size, file) == session->size;
     if (session->how->fsync)
@@ -291,8 +291,8 @@ int kvtest_make(const struct corpus *corpus, const char *path, const struct benc
 
 #define KVTEST(id, side_of, title, ...)                                                            \
     static const struct kvtest how_##id = {__VA_ARGS__};                                           \
-    static const struct bench_arm arm_##id = {.name = title,                                       \
-                                              .side = side_of,                                     \
+    static const struct bench_arm arm_##id = {.name = (title),                                     \
+                                              .side = (side_of),                                   \
                                               .summary = "as kvtest, with these arguments",        \
                                               .detail = &how_##id,                                 \
                                               .run = run_kvtest}

@@ -96,7 +96,7 @@ static void name_key(enum bench_layout layout, const struct bench_key *key, size
 static int add_paths(struct layout *layout, struct bench_tree *tree, const struct corpus *corpus)
 {
     for (size_t i = 0; i < corpus->data.key_count; i++) {
-        char made[64];
+        char made[64] = "";
         const struct bench_key *key = &corpus->keys[i];
         bool has_name = tree->layout == BENCH_LAYOUT_ASIS || tree->layout == BENCH_LAYOUT_FRESH;
         if (!has_name)
@@ -167,6 +167,7 @@ int layout_parents(char *path, size_t root_bytes)
 static int create_file(const char *path, size_t root_bytes)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC;
+    /* NOLINTNEXTLINE(clang-analyzer-core.NonNullParamChecker): settle filled every path */
     int fd = open(path, flags, 0600);
     if (fd >= 0 || errno != ENOENT)
         return fd;
@@ -204,18 +205,21 @@ static int copy_file(const struct corpus *corpus, const struct bench_tree *tree,
 int layout_copy(struct corpus *corpus, enum bench_layout layout, const char *root,
                 const struct bench_pace *pace, struct sqlpack_error *err)
 {
-    auto_free char *buffer = malloc(corpus->data.size_max + 1);
-    if (!buffer)
-        return bench_no_memory(err);
     if (mkdir(root, 0700) < 0)
         return bench_fail_errno(err, "cannot create '%s'", bench_show(root).text);
     if (make_paths(corpus, layout, root, err) < 0)
         return -1;
-    for (size_t i = 0; i < corpus->data.key_count; i++)
-        if ((i % TICK_FILES == 0 && bench_tick(pace, err) < 0) ||
-            copy_file(corpus, &corpus->trees[layout], i, buffer, err) < 0)
-            return -1;
-    return 0;
+    auto_free char *buffer = malloc(corpus->data.size_max + 1);
+    if (!buffer)
+        return bench_no_memory(err);
+    int status = 0;
+    for (size_t i = 0; status == 0 && i < corpus->data.key_count; i++) {
+        if (i % TICK_FILES == 0)
+            status = bench_tick(pace, err);
+        if (status == 0)
+            status = copy_file(corpus, &corpus->trees[layout], i, buffer, err);
+    }
+    return status;
 }
 
 int concat_write(struct corpus *corpus, const struct bench_pace *pace, struct sqlpack_error *err)

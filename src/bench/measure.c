@@ -58,12 +58,9 @@ static size_t ops_max(const struct measure *measure, const struct bench_case *qu
 {
     size_t keys = measure->data->key_count;
     size_t most = OPS_MAX;
-    if (question->workload == BENCH_DO_PACK || question->workload == BENCH_DO_UNPACK ||
-        question->workload == BENCH_DO_VERIFY)
-        return 1;
     if (question->fixed_ops)
         return question->fixed_ops;
-    if (writes_keys(question->workload))
+    if (writes_keys(question->workload) || question->workload == BENCH_KVTEST_READ)
         most = keys;
     else if (question->state != BENCH_WARM && reads_keys(question->workload))
         most = keys / 4 ? keys / 4 : 1;
@@ -71,8 +68,6 @@ static size_t ops_max(const struct measure *measure, const struct bench_case *qu
         most = keys * PASSES_MAX;
     else if (question->workload == BENCH_FIRST_READ)
         most = 1000;
-    else if (question->workload == BENCH_KVTEST_READ)
-        most = keys;
     return most < OPS_MAX ? most : OPS_MAX;
 }
 
@@ -240,11 +235,25 @@ static void compare_sums(struct bench_case *question, size_t round)
     }
 }
 
+/* The keys of the rounds, one after the other. */
+struct order {
+    struct bench_random random;
+    uint32_t *items; /* owned */
+    size_t count;
+};
+
+static void order_release(struct order *order)
+{
+    free(order->items);
+}
+
 /* All series once, in random order, on the same keys; `round` -1 is the warm-up. */
 static int run_round(const struct measure *measure, struct bench_case *question, long round,
-                     struct bench_random *random, uint32_t *order, size_t count,
-                     struct sqlpack_error *err)
+                     struct order *keys, struct sqlpack_error *err)
 {
+    struct bench_random *random = &keys->random;
+    uint32_t *order = keys->items;
+    size_t count = keys->count;
     size_t series_count = question->series_count;
     auto_free uint32_t *turn = calloc(series_count, sizeof(*turn));
     if (!turn || make_order(measure->data, question->workload, random, order, count) < 0)
@@ -382,22 +391,20 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
             snprintf(question->missing, sizeof(question->missing), "%s", why);
         return 0;
     }
-    size_t first = first_ops(measure, question);
-    size_t most = ops_max(measure, question);
-    auto_free uint32_t *order = calloc(most, sizeof(*order));
-    struct bench_random random;
-    bench_random_seed(&random, measure->seed);
-    if (!order)
+    auto_release(order_release) struct order order = {.count = first_ops(measure, question)};
+    bench_random_seed(&order.random, measure->seed);
+    order.items = calloc(ops_max(measure, question), sizeof(*order.items));
+    if (!order.items)
         return bench_no_memory(err);
     uint64_t began = bench_now();
-    if (run_round(measure, question, -1, &random, order, first, err) < 0)
+    if (run_round(measure, question, -1, &order, err) < 0)
         return -1;
     struct pace pace = pace_of(question, (double)(bench_now() - began));
     double round_budget_ns = (double)budget_ns / (double)question->round_count;
-    size_t count = choose_ops(measure, question, round_budget_ns, &pace);
-    choose_passes(question, count, round_budget_ns, &pace);
+    order.count = choose_ops(measure, question, round_budget_ns, &pace);
+    choose_passes(question, order.count, round_budget_ns, &pace);
     for (size_t round = 0; round < question->round_count; round++) {
-        if (run_round(measure, question, (long)round, &random, order, count, err) < 0)
+        if (run_round(measure, question, (long)round, &order, err) < 0)
             return -1;
         compare_sums(question, round);
         if (round + 1 >= ROUNDS_MIN && bench_now() - began > budget_ns + budget_ns / 2)

@@ -252,6 +252,7 @@ static int add_whole(struct bench_result *result, struct sqlpack_error *err)
         if (!question || plan_series(question, &arm_whole, BENCH_LAYOUT_ASIS, NULL, err) < 0)
             return -1;
         question->round_count = 3;
+        question->fixed_ops = 1;
     }
     return 0;
 }

@@ -153,9 +153,9 @@ static int query_walk(const struct bench_task *task, void *state, struct query_a
     walk->answer = answer;
     walk->path.size = 0;
     int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | task->data->open_flags);
-    if (fd < 0 || walk_folder(walk, fd) < 0)
-        return bench_fail_errno(err, "cannot walk over '%s'", bench_show(root).text);
-    return 0;
+    int status = fd < 0 ? -1 : walk_folder(walk, fd);
+    walk->answer = NULL;
+    return status < 0 ? bench_fail_errno(err, "cannot walk over '%s'", bench_show(root).text) : 0;
 }
 
 static void walk_release(struct walk *walk)
