@@ -19,6 +19,9 @@ override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
                      $(if $(TSAN),-fsanitize=thread) $(if $(SAN)$(TSAN),-fno-omit-frame-pointer)
 override LDLIBS   += $(PKG_LIBS) -pthread
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
+# gcc optimizes the library as a whole, which makes packing a sixth faster. LTO= leaves that out.
+LTO      ?= $(if $(SAN)$(TSAN),,$(shell echo | $(CC) -flto=auto -flinker-output=nolto-rel -r -nostdlib \
+              -o /dev/null -x c - 2>/dev/null && echo -flto=auto))
 
 # What a rule says instead of its command, unless V=1.
 say       = $(if $(V),,@echo '  $(1)' &&)
@@ -38,6 +41,8 @@ SCRIPTS   = completions/sqlpack.bash tests/cli/helper.bash tests/setup \
 ## all: build sqlpack, libsqlpack.a and libsqlpack.so (the default)
 all: $(BUILD)/sqlpack $(BUILD)/libsqlpack.a $(BUILD)/libsqlpack.so
 
+# Tests take these objects as they are: -ffat-lto-objects has both forms in them.
+$(LIB_OBJ): override CFLAGS += $(if $(LTO),$(LTO) -ffat-lto-objects)
 $(BUILD)/obj/%.o: src/%.c Makefile | packages
 	@mkdir -p $(@D)
 	$(call say,cc $<) $(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -47,12 +52,13 @@ packages:
 
 # One object whose inner names are hidden: an archive shows nothing but sqlpack_*.
 $(BUILD)/libsqlpack.a: $(LIB_OBJ)
-	$(call say,ld $@) $(LD) -r -o $(BUILD)/libsqlpack.o $^
+	$(call say,ld $@) $(if $(LTO),$(LINK) $(LTO) -flinker-output=nolto-rel -r -nostdlib,$(LD) -r) \
+	    -o $(BUILD)/libsqlpack.o $^
 	@objcopy --localize-hidden $(BUILD)/libsqlpack.o
 	@rm -f $@ && $(AR) rcsD $@ $(BUILD)/libsqlpack.o
 
-$(BUILD)/libsqlpack.so: $(LIB_OBJ)
-	$(call say,ld $@) $(LINK) -shared -Wl,-soname,$(@F).$(MAJOR) -o $@ $^ $(LDLIBS)
+$(BUILD)/libsqlpack.so: $(BUILD)/libsqlpack.a
+	$(call say,ld $@) $(LINK) -shared -Wl,-soname,$(@F).$(MAJOR) -o $@ $(BUILD)/libsqlpack.o $(LDLIBS)
 
 $(BUILD)/sqlpack: $(CMD_OBJ) $(UTIL_OBJ) $(BUILD)/libsqlpack.a
 	$(call say,ld $@) $(LINK) -o $@ $^ $(LDLIBS) $(URING_LIBS) -lm
@@ -63,7 +69,7 @@ $(BUILD)/inner.a: $(LIB_OBJ) $(CLI_OBJ) $(BENCH_OBJ)
 
 $(TOOLS): $(BUILD)/%: tests/%.c $(BUILD)/inner.a
 	@mkdir -p $(@D)
-	$(call say,cc $<) $(LINK) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS) $(URING_LIBS) -lm
+	$(call say,cc $<) $(LINK) $(if $(LTO),-fno-lto) $(CPPFLAGS) -Itests/unit -MMD -MP -o $@ $< $(BUILD)/inner.a $(LDLIBS) $(URING_LIBS) -lm
 
 ## setup: install the packages that building and testing need
 setup:
