@@ -13,8 +13,9 @@
 #define DEFAULT_LEAST  ((size_t)512)
 #define DEFAULT_MOST   ((size_t)4096)
 #define DEFAULT_BYTES  ((uint64_t)256 << 20) /* ... that so much is read of */
-#define WHOLE_BYTES    ((uint64_t)512 << 10) /* larger files are read in two pieces of half of it */
-#define WEIGHT_AT_ZERO 512.0                 /* a row takes space even where its content is tiny */
+#define WHOLE_BYTES    ((uint64_t)1 << 20)   /* larger files are read in so many pieces, as long */
+#define PIECES         4
+#define WEIGHT_AT_ZERO 512.0 /* a row takes space even where its content is tiny */
 
 int audit_open(int root_fd, const char *name, struct stat *ret_stat)
 {
@@ -230,7 +231,7 @@ static size_t try_piece(struct reader *reader, int fd, uint64_t at, size_t size,
     return (size_t)n;
 }
 
-/* Reads a file, or two pieces of it. Returns the bytes read. */
+/* Reads a file, or pieces of it. Returns the bytes read. */
 static uint64_t read_one(struct reader *reader, struct candidate *candidate, int root_fd)
 {
     struct stat stat;
@@ -238,13 +239,11 @@ static uint64_t read_one(struct reader *reader, struct candidate *candidate, int
     auto_close int fd = audit_open(root_fd, candidate->name, &stat);
     if (fd < 0)
         return 0;
-    if (size <= WHOLE_BYTES) {
-        read = try_piece(reader, fd, 0, (size_t)size, &stored);
-    } else {
-        size_t half = (size_t)WHOLE_BYTES / 2;
-        read = try_piece(reader, fd, size / 4 - half / 2, half, &stored);
-        read += try_piece(reader, fd, size / 4 * 3 - half / 2, half, &stored);
-    }
+    uint64_t pieces = size <= WHOLE_BYTES ? 1 : PIECES;
+    uint64_t piece = pieces == 1 ? size : WHOLE_BYTES / PIECES;
+    for (uint64_t i = 0; i < pieces; i++)
+        read += try_piece(reader, fd, (size - piece * pieces) / pieces * i + piece * i,
+                          (size_t)piece, &stored);
     if (read == 0)
         return 0;
     candidate->is_read = true;
