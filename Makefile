@@ -99,7 +99,7 @@ lint:
 	$(MAKE) BUILD=build-gcc CC=gcc CFLAGS='-O2 -g -Werror' all
 	$(MAKE) BUILD=build-clang CC=clang CFLAGS='-O2 -g -Werror' all
 
-## demo: pack a real tree (DIR=/usr/share), show what it saves, verify, unpack and compare it
+## demo: audit and pack a real tree (DIR=/usr/share), verify, unpack, compare and time it
 demo:
 	tests/setup build
 	$(MAKE) all
