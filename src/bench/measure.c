@@ -15,7 +15,7 @@
 #define OPS_MAX       2000000u
 #define PASSES_MAX    100         /* how often a key is read in a run, at most */
 #define RUN_WANTED_NS 500000000.0 /* longer runs than this of the fastest arm gain nothing */
-#define RUN_LEAST_NS  125000000.0 /* shorter ones are noise; a reserve for times that shrink */
+#define RUN_LEAST_NS  115000000.0 /* shorter ones are noise; a reserve for times that shrink */
 #define FIRST_READS   1000u       /* operations of the warm-up, which tells how long one takes */
 #define FIRST_WRITES  200u
 #define FIRST_SYNCS   20u /* each may take the disk ten milliseconds */
@@ -337,7 +337,7 @@ static void choose_passes(struct bench_case *question, size_t count, double roun
         double run_ns = op_ns(&question->series[i].warm_up) * (double)count;
         round_ns += run_ns < RUN_LEAST_NS ? RUN_LEAST_NS : run_ns;
     }
-    bool fits = round_ns < round_budget_ns * 1.5 && count >= FIRST_READS;
+    bool fits = round_ns < round_budget_ns * 1.1 && count >= FIRST_READS;
     for (size_t i = 0; i < question->series_count; i++) {
         struct bench_series *series = &question->series[i];
         double run_ns = op_ns(&series->warm_up) * (double)count;

@@ -140,14 +140,14 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
 
 /* -- everything once, queries, writes ------------------------------------------------------- */
 
-static int add_full_read(struct bench_result *result, enum bench_state state,
+static int add_full_read(struct bench_result *result, enum bench_state state, bool with_control,
                          struct sqlpack_error *err)
 {
-    static const struct bench_arm *const arms[] = {&arm_file_walk,   &arm_file_inode,
-                                                   &arm_pack_scan,   &arm_pack_mapped_scan,
-                                                   &arm_concat_scan, NULL};
+    static const struct bench_arm *const arms[] = {&arm_file_walk, &arm_file_inode, &arm_pack_scan,
+                                                   &arm_pack_mapped_scan, NULL};
     struct bench_case *question = plan_case(result, BENCH_READ_ALL, state, err);
-    if (!question || add_arms(question, arms, err) < 0)
+    if (!question || add_arms(question, arms, err) < 0 ||
+        (with_control && plan_series(question, &arm_concat_scan, BENCH_LAYOUT_ASIS, NULL, err) < 0))
         return -1;
     question->wanted_ops = WANTED_READS;
     return plan_effect(question, BENCH_DROP_IN, "F-walk", "S-scan", err) < 0 ||
@@ -155,6 +155,18 @@ static int add_full_read(struct bench_result *result, enum bench_state state,
                                state == BENCH_WARM ? "S-mscan" : "S-scan", err) < 0
                ? -1
                : 0;
+}
+
+/* One query by one statement: half a minute has no time to build an index. */
+static int add_short_query(struct bench_result *result, const struct corpus *corpus,
+                           struct sqlpack_error *err)
+{
+    struct bench_case *question = plan_case(result, BENCH_FILTER_SIZE, BENCH_WARM, err);
+    const struct bench_arm *arm = corpus->has_stat ? &arm_query_stat : &arm_query_sqlar;
+    if (!question || plan_series(question, &arm_walk_files, BENCH_LAYOUT_ASIS, NULL, err) < 0 ||
+        plan_series(question, arm, BENCH_LAYOUT_ASIS, NULL, err) < 0)
+        return -1;
+    return plan_effect(question, BENCH_DROP_IN, "F-find", arm->name, err);
 }
 
 /* A pack of another program has its metadata in sqlar itself. */
@@ -269,8 +281,8 @@ static int plan_quick(const struct plan *plan, struct sqlpack_error *err)
 {
     return add_reads(plan->result, plan->options, BENCH_READ_RANDOM, BENCH_WARM, few_readers, err) <
                        0 ||
-                   add_full_read(plan->result, BENCH_WARM, err) < 0 ||
-                   add_query(plan->result, plan->corpus, BENCH_FILTER_SIZE, err) < 0
+                   add_full_read(plan->result, BENCH_WARM, false, err) < 0 ||
+                   add_short_query(plan->result, plan->corpus, err) < 0
                ? -1
                : 0;
 }
@@ -281,7 +293,8 @@ static int plan_default(const struct plan *plan, struct sqlpack_error *err)
     const struct bench_options *options = plan->options;
     if (add_reads(result, options, BENCH_READ_RANDOM, BENCH_WARM, all_readers, err) < 0 ||
         add_reads(result, options, BENCH_READ_RANDOM, BENCH_COLD, cold_readers, err) < 0 ||
-        add_full_read(result, BENCH_WARM, err) < 0 || add_full_read(result, BENCH_COLD, err) < 0 ||
+        add_full_read(result, BENCH_WARM, true, err) < 0 ||
+        add_full_read(result, BENCH_COLD, true, err) < 0 ||
         add_queries(result, plan->corpus, err) < 0 || add_first_read(result, err) < 0 ||
         add_threads(result, 2, err) < 0)
         return -1;
@@ -331,9 +344,8 @@ unsigned plan_weight(const struct bench_case *question)
     if (question->workload == BENCH_KVTEST_READ)
         return 12;
     if (question->workload == BENCH_READ_RANDOM && question->threads == 1)
-        return 6;
-    if (question->workload == BENCH_READ_ALL || question->workload == BENCH_FILTER_SIZE ||
-        question->threads > 1)
-        return 3;
+        return 8;
+    if (question->workload == BENCH_READ_ALL || question->threads > 1)
+        return 5;
     return 2;
 }
