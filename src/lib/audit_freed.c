@@ -11,14 +11,17 @@
 #define WORTH_SHARE      0.04
 #define STAY_BYTES_LEAST ((uint64_t)64 << 10) /* smaller files are never better left as files */
 
-/* btrfs: what an inode with its names, extent and checksums takes in its trees (on-disk format:
- * inode item 160 bytes, references, directory item and index, extent items, each with a key of 25),
- * twice where metadata is kept twice, in nodes that are at least a third full. */
-#define BTRFS_INODE_BYTES  ((uint64_t)3 * 2 * 700)
+/* btrfs: what an inode takes in the trees beside content that lies there too (on-disk format: inode
+ * item 160 bytes, reference, directory item and index with the name, extent item, each with a key
+ * of 25). Where metadata is kept twice, all of it counts twice; nodes are two thirds full or more.
+ */
+#define BTRFS_INODE_LEAST  ((uint64_t)300)
+#define BTRFS_INODE_MOST   ((uint64_t)700)
+#define BTRFS_COPIES_FILL  3                /* 2 copies, 3/2 for what nodes have free */
 #define BTRFS_INLINE_BYTES ((uint64_t)2048) /* the default of its option max_inline */
 #define BTRFS_NODE_BYTES   ((uint64_t)64 * 16384)
 
-#define XFS_INODE_BYTES ((uint64_t)512) /* the default; freed by chunks of 64 */
+#define XFS_INODE_BYTES 512 /* the default; freed by chunks of 64 */
 
 /* How a file system accounts for space. */
 enum accounting {
@@ -94,25 +97,34 @@ static uint64_t round_up(uint64_t bytes, uint64_t block)
 
 /* What the figure is uncertain by, in either direction. */
 struct doubt {
-    uint64_t less, more;
+    int64_t less, more;
 };
 
-/* Files so small that btrfs keeps them in its metadata. */
-static uint64_t inline_allocated(const struct sqlpack_audit_result *result)
+/* On btrfs small files lie in the metadata: what their blocks are told to be is not there, and what
+ * they and all inodes take in the metadata is not told. */
+static struct doubt doubt_of_btrfs(const struct sqlpack_audit_result *result)
 {
-    uint64_t bytes = 0;
+    uint64_t told = result->tree_allocated_bytes - result->file_allocated_bytes, content = 0;
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++)
-        if (result->classes[i].max_bytes <= BTRFS_INLINE_BYTES)
-            bytes += result->classes[i].allocated_bytes;
-    return bytes;
+        if (result->classes[i].max_bytes <= BTRFS_INLINE_BYTES) {
+            told += result->classes[i].allocated_bytes;
+            content += result->classes[i].content_bytes;
+        }
+    uint64_t least = content + result->inode_count * BTRFS_INODE_LEAST;
+    uint64_t most = BTRFS_COPIES_FILL * (content + result->inode_count * BTRFS_INODE_MOST);
+    uint64_t pack = result->pack_allocated_bytes / 256; /* its checksums, twice */
+    return (struct doubt){.less = (int64_t)(told - least + pack + BTRFS_NODE_BYTES),
+                          .more = (int64_t)(most - told + BTRFS_NODE_BYTES)};
 }
 
 static struct doubt doubt_of(enum accounting accounting, const struct sqlpack_audit_result *result)
 {
-    uint64_t block = result->block_bytes, pack = result->pack_allocated_bytes;
+    int64_t block = (int64_t)result->block_bytes, inodes = (int64_t)result->inode_count;
     /* a pointer of 4 bytes a block of the pack is the most that any map of blocks takes */
-    uint64_t map = round_up(pack / block * 4, block) + block;
-    uint64_t others = result->tree_allocated_bytes - result->file_allocated_bytes;
+    int64_t map = (int64_t)round_up(result->pack_allocated_bytes / result->block_bytes * 4,
+                                    result->block_bytes) +
+                  block;
+    int64_t others = (int64_t)(result->tree_allocated_bytes - result->file_allocated_bytes);
     switch (accounting) {
     case EXACT:
         return (struct doubt){0, 0};
@@ -120,19 +132,17 @@ static struct doubt doubt_of(enum accounting accounting, const struct sqlpack_au
         return (struct doubt){.less = map};
     case XFS:
         return (struct doubt){.less = map + 64 * block,
-                              .more =
-                                  round_up(result->inode_count, 64) * XFS_INODE_BYTES + 64 * block};
+                              .more = (inodes + 64) * XFS_INODE_BYTES + 64 * block};
     case BTRFS:
-        return (struct doubt){.less =
-                                  inline_allocated(result) + others + pack / 256 + BTRFS_NODE_BYTES,
-                              .more = result->inode_count * BTRFS_INODE_BYTES + BTRFS_NODE_BYTES};
+        return doubt_of_btrfs(result);
     case LAYERED:
-        return (struct doubt){.less = result->tree_allocated_bytes};
+        return (struct doubt){.less = (int64_t)result->tree_allocated_bytes};
     case FOREIGN:
-        return (struct doubt){.less = result->padding_bytes + others + map,
-                              .more = result->thin_bytes + result->file_count * block};
+        return (struct doubt){.less = (int64_t)result->padding_bytes + others + map,
+                              .more = (int64_t)result->thin_bytes +
+                                      (int64_t)result->file_count * block};
     default:
-        return (struct doubt){.less = others + map, .more = result->inode_count * block};
+        return (struct doubt){.less = others + map, .more = inodes * block};
     }
 }
 
@@ -181,17 +191,18 @@ void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit
     enum accounting accounting = accounting_of(result);
     result->pack_allocated_bytes = round_up(result->pack_bytes, result->block_bytes);
     struct doubt doubt = doubt_of(accounting, result);
-    uint64_t error = 0;
+    int64_t error = 0;
     for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
         if (result->pages[i].page_bytes == result->page_bytes)
-            error = round_up(result->pages[i].error_bytes, result->block_bytes);
+            error = (int64_t)round_up(result->pages[i].error_bytes, result->block_bytes);
     int64_t freed = (int64_t)(result->tree_allocated_bytes - result->inline_bytes -
                               result->outside_allocated_bytes - result->pack_allocated_bytes);
-    result->freed_low = freed - (int64_t)(doubt.less + error);
-    result->freed_high = freed + (int64_t)(doubt.more + error);
+    result->freed_low = freed - doubt.less - error;
+    result->freed_high = freed + doubt.more + error;
     uint64_t gone = result->inode_count - result->outside_count;
     result->freed_inode_count = gone > 1 ? gone - 1 : 0;
-    result->peak_bytes = result->pack_allocated_bytes + error + spool_bytes(options, result);
+    result->peak_bytes =
+        result->pack_allocated_bytes + (uint64_t)error + spool_bytes(options, result);
     for (size_t i = 0; i < result->block_count; i++)
         result->blocks[i].pack_bytes = round_up(result->pack_bytes, result->blocks[i].block_bytes);
     judge_large(result);
