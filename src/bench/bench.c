@@ -159,7 +159,10 @@ static int take_pack(struct session *session, struct bench_corpus *counts,
                      struct sqlpack_error *err)
 {
     if (session->options.pack) {
-        session->corpus.pack = strdup(session->options.pack);
+        /* where SQLite is built to take URIs, "./" keeps a name like "file:x" from being one */
+        bool is_odd = strncmp(session->options.pack, "file:", 5) == 0;
+        session->corpus.pack =
+            is_odd ? bench_join(".", session->options.pack) : strdup(session->options.pack);
         if (!session->corpus.pack)
             return bench_no_memory(err);
     } else if (make_pack(session, counts, err) < 0) {

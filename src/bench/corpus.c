@@ -118,7 +118,7 @@ static int read_keys(struct corpus *corpus, sqlite3 *db, struct bench_corpus *co
 {
     int64_t count = query_number(db, "SELECT count(*) FROM sqlar WHERE " IS_FILE);
     int64_t step = count / KEYS_MAX + 1; /* a share of them, evenly, where there are too many */
-    corpus->keys = calloc((size_t)count + 1, sizeof(*corpus->keys));
+    corpus->keys = calloc((size_t)(count / step) + 2, sizeof(*corpus->keys));
     if (!corpus->keys)
         return bench_no_memory(err);
     sqlite3_stmt *row = NULL;
