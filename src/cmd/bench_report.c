@@ -186,7 +186,7 @@ static void print_effect(struct out *out, const struct bench_case *question,
     if (is_kvtest(question)) /* all against direct file access */
         snprintf(text, sizeof(text), "%s", question->series[effect->pack].label);
     else
-        snprintf(text, sizeof(text), "%s / %s", question->series[effect->files].label,
+        snprintf(text, sizeof(text), "%s/%s", question->series[effect->files].label,
                  question->series[effect->pack].label);
     out_row_begin(out);
     out_text(out, NULL, "pair", bench_pair_name(effect->pair));

@@ -45,7 +45,7 @@ make_result() {
     [[ $output == *"files    1,000, 9.5 MiB; sizes 1 B to 19.5 KiB, median 9.8 KiB"* ]]
     [[ $output == *$'\nrandom read, data cold\n'* ]]
     [[ $output == *"  F-path   19.0 us  38.0 us  953.7 MiB/s"* ]]
-    [[ $output == *"  drop-in  F-path / S-naive   1.90  1.88 to 1.92  pack faster x1.90"* ]]
+    [[ $output == *"  drop-in  F-path/S-naive   1.90  1.88 to 1.92  pack faster x1.90"* ]]
     [[ $output == *$'\nSPACE             frees a lot\n'* ]]
     [[ $output == *$'\nRANDOM READ warm  pack faster x1.90\n'* ]]
     [[ $output == *$'\nTHREADS           not measured\n'* ]]
