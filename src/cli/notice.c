@@ -27,14 +27,23 @@ int notice_signal(void)
     return stop_signal;
 }
 
-/* The first signal asks for a clean end; the second one gets its way. */
+static volatile sig_atomic_t stop_second; /* when it came, by the monotonic clock */
+
+/*
+ * The first signal asks for a clean end; one that comes more than a second later
+ * gets its way. Two at once are one: timeout(1) sends to the process and to its group.
+ */
 static void on_signal(int number)
 {
-    if (stop_signal) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    if (!stop_signal) {
+        stop_second = (sig_atomic_t)now.tv_sec;
+        stop_signal = number;
+    } else if (now.tv_sec > stop_second + 1) {
         signal(number, SIG_DFL);
         raise(number);
     }
-    stop_signal = number;
 }
 
 static const struct {

@@ -951,7 +951,8 @@ on_small_disk() {
             env --default-signal=INT,TERM,HUP sqlpack unpack -q t.db out &
             pid=$!
             sleep $delay
-            kill -s ${signal%:*} $pid 2>/dev/null || true
+            # twice, as timeout does it
+            kill -s ${signal%:*} $pid 2>/dev/null && kill -s ${signal%:*} $pid 2>/dev/null || true
             status=0
             wait $pid || status=$?
             if [ "$status" -eq 0 ]; then
