@@ -110,14 +110,30 @@ static const char *no_verdict(const struct bench_case *question, const struct be
     return is_unproven ? "cache not proven" : "not measured";
 }
 
+/* Pairs for information may have two arms of one side, or the control: then labels speak. */
+static bool is_between_sides(const struct bench_series *files, const struct bench_series *pack)
+{
+    return !files->arm || !pack->arm ||
+           (files->arm->side == BENCH_FILES && pack->arm->side == BENCH_PACK);
+}
+
 struct bench_words bench_effect_words(const struct bench_case *question,
                                       const struct bench_effect *effect)
 {
     struct bench_words words;
     const char *name = verdicts[effect->verdict];
     size_t more = 2 * question->round_count;
-    if (effect->verdict == BENCH_PACK_FASTER || effect->verdict == BENCH_FILES_FASTER)
-        return bench_lead_words(effect->verdict, bench_lead(effect));
+    if (effect->verdict == BENCH_PACK_FASTER || effect->verdict == BENCH_FILES_FASTER) {
+        const struct bench_series *files = &question->series[effect->files];
+        const struct bench_series *pack = &question->series[effect->pack];
+        const char *faster = effect->verdict == BENCH_PACK_FASTER ? pack->label : files->label;
+        words = bench_lead_words(effect->verdict, bench_lead(effect));
+        if (is_between_sides(files, pack))
+            return words;
+        struct bench_words named;
+        snprintf(named.text, sizeof(named.text), "%s faster %s", faster, strrchr(words.text, 'x'));
+        return named;
+    }
     if (effect->verdict == BENCH_INCONCLUSIVE)
         snprintf(words.text, sizeof(words.text), "%s, try --rounds %zu", name,
                  more > STATS_VALUES_MAX ? STATS_VALUES_MAX : more);

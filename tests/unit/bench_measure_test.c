@@ -144,6 +144,18 @@ static void test_slow_arm(void)
     is_int(invented, 0, "an arm against itself is never called different");
 }
 
+static void test_labels(void)
+{
+    static const struct bench_arm slow_files = {
+        .name = "slow files", .detail = &slow_ns, .run = run_stub};
+    struct sqlpack_error err;
+    struct bench_result result = make(&plain, &slow_files);
+    need(measure(&result, 1, &err) == 0 && bench_judge(&result, &err) == 0);
+    const char *words = bench_effect_words(&result.cases[0], &result.cases[0].effects[0]).text;
+    ok(strncmp(words, "left arm faster x1.", 19) == 0, "two arms of one side go by their labels");
+    bench_result_release(&result);
+}
+
 static void test_failures(void)
 {
     struct sqlpack_error err;
@@ -180,6 +192,7 @@ int main(void)
         by_id[i] = i;
     test_rounds();
     test_slow_arm();
+    test_labels();
     test_failures();
     test_stop();
     return done();
