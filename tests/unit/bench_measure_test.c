@@ -151,8 +151,9 @@ static void test_labels(void)
     struct sqlpack_error err;
     struct bench_result result = make(&plain, &slow_files);
     need(measure(&result, 1, &err) == 0 && bench_judge(&result, &err) == 0);
-    const char *words = bench_effect_words(&result.cases[0], &result.cases[0].effects[0]).text;
-    ok(strncmp(words, "left arm faster x1.", 19) == 0, "two arms of one side go by their labels");
+    struct bench_words words = bench_effect_words(&result.cases[0], &result.cases[0].effects[0]);
+    ok(strncmp(words.text, "left arm faster x1.", 19) == 0,
+       "two arms of one side go by their labels");
     bench_result_release(&result);
 }
 
