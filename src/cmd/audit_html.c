@@ -74,7 +74,7 @@ static void whole(struct html *html, const struct sqlpack_audit_result *result)
 static void classes(struct html *html, const struct sqlpack_audit_result *result)
 {
     struct html_bar bars[SQLPACK_AUDIT_CLASSES];
-    struct text labels[SQLPACK_AUDIT_CLASSES], values[SQLPACK_AUDIT_CLASSES];
+    struct text labels[SQLPACK_AUDIT_CLASSES], values[SQLPACK_AUDIT_CLASSES] = {{""}};
     size_t count = 0;
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++) {
         const struct sqlpack_audit_class *class = &result->classes[i];

@@ -36,9 +36,7 @@ static void bar(struct out *out, uint64_t value, uint64_t largest)
     size_t columns = largest ? (size_t)((double)value / (double)largest * BAR_COLUMNS + 0.5) : 0;
     memset(text, '#', sizeof(text) - 1);
     text[columns < BAR_COLUMNS ? columns : BAR_COLUMNS] = '\0';
-    if (columns == 0 && value > 0)
-        strcpy(text, "-");
-    out_text(out, NULL, "", text);
+    out_text(out, NULL, "", columns == 0 && value > 0 ? "-" : text);
 }
 
 /* -- what is there --------------------------------------------------------------------------- */

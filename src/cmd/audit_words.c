@@ -150,14 +150,17 @@ static const char *tell_free(const struct sqlpack_audit_result *result, struct a
     return room->text;
 }
 
+/* In this order. */
+static const char *(*const tellers[])(const struct sqlpack_audit_result *,
+                                      struct audit_sentence *) = {tell_losses, tell_outside,
+                                                                  tell_free, tell_stay, tell_wide};
+
 const char *audit_caveat(const struct sqlpack_audit_options *options,
                          const struct sqlpack_audit_result *result, size_t i,
                          struct audit_sentence *ret_room)
 {
-    const char *(*const tell[])(const struct sqlpack_audit_result *, struct audit_sentence *) = {
-        tell_losses, tell_outside, tell_free, tell_stay, tell_wide};
-    for (size_t k = 0; k < sizeof(tell) / sizeof(tell[0]); k++) {
-        const char *text = tell[k](result, ret_room);
+    for (size_t k = 0; k < sizeof(tellers) / sizeof(tellers[0]); k++) {
+        const char *text = tellers[k](result, ret_room);
         if (text && i-- == 0)
             return text;
     }

@@ -75,7 +75,7 @@ int freed_begin(const char *dir, struct sqlpack_audit_result *result, struct sql
         return fail_errno(err, "cannot read folder '%s'", show(dir).text);
     for (size_t i = 0; i < sizeof(file_systems) / sizeof(file_systems[0]); i++)
         if (file_systems[i].magic == (unsigned long)(unsigned)type.f_type)
-            strcpy(result->file_system, file_systems[i].name);
+            snprintf(result->file_system, sizeof(result->file_system), "%s", file_systems[i].name);
     result->block_bytes = space.f_frsize ? space.f_frsize : 512;
     result->inode_total = space.f_files;
     result->inode_free = space.f_favail;
