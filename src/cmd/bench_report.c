@@ -72,9 +72,8 @@ static void print_design(struct out *out, const struct bench_result *result)
              result->seed, bench_preset_name(result->preset));
     out_text(out, NULL, "design", text);
     snprintf(text, sizeof(text),
-             "clock %" PRIu64 " ns, loop and clock %" PRIu64 " ns an operation: %.1f %% of the "
-             "fastest%s",
-             result->clock_ns, result->overhead_ns, share, share > 2 ? ", more than 2 %" : "");
+             "clock %" PRIu64 " ns, loop and clock %" PRIu64 " ns: %.1f %% of the fastest%s",
+             result->clock_ns, result->overhead_ns, share, share > 2 ? " (limit 2 %)" : "");
     out_text(out, NULL, "timing", text);
 }
 

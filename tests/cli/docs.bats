@@ -293,6 +293,22 @@ report_words() {
         <(sed -n 's/^    sqlpack \([a-z]*\) .*/\1/p' "$ROOT/README.md" | sort)
 }
 
+@test "docs: README.md has the published figures of kvtest as the program tells them" {
+    need jq
+    jq -n '{schema: "sqlpack-bench/1", preset: "kvtest", cases: [{workload: "kvtest read",
+        state: "warm", durability: "", threads: 1, effects: [], series:
+            (["direct", "plain", "blob", "blob random", "mmap", "mmap blob random"] |
+            map({label: ., published: ., side: "files", layout: "asis", missing: ""}))}]}' >r.json
+    columns() { awk -F '|' '{ for (i = 3; i <= 7; i++) printf "%s ", $i; print "" }' | tr -s ' '; }
+    sqlpack bench --replot r.json |
+        awk '/^  kvtest arguments/ { on = 1; next } /^$/ { on = 0 } on' |
+        sed 's/^  //; s/   */ | /g; s/^/| /' | columns >want
+    [ "$(wc -l <want)" -eq 6 ]
+    grep -A 100 '^| kvtest arguments |' "$ROOT/README.md" | sed -n '3,/^$/p' |
+        columns | grep '[0-9]' >got
+    diff want got
+}
+
 @test "docs: sqlite3 reads a pack as README.md says" {
     need sqlite3
     make_thumbs
