@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Tries the move on a copy: packs the tree, restores it, deletes that, and looks what it freed. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -57,6 +58,7 @@ static int scratch_make(struct scratch *scratch, const char *dir, struct sqlpack
 static int look(const struct scratch *scratch, int64_t *ret_bytes, struct sqlpack_error *err)
 {
     struct statvfs space;
+    assert(scratch->path);
     auto_close int fd = open(scratch->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     /* twice: what the first one frees is told after the second, on btrfs */
     if (fd < 0 || syncfs(fd) < 0 || syncfs(fd) < 0 || fstatvfs(fd, &space) < 0)
@@ -67,6 +69,7 @@ static int look(const struct scratch *scratch, int64_t *ret_bytes, struct sqlpac
 
 static int delete_copy(const struct scratch *scratch, struct sqlpack_error *err)
 {
+    assert(scratch->copy);
     auto_close int fd = open(scratch->copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 || target_clear(fd) < 0 || rmdir(scratch->copy) < 0)
         return fail_errno(err, "cannot remove '%s'", show(scratch->copy).text);
@@ -134,7 +137,7 @@ static int foretell(const struct scratch *scratch, const struct sqlpack_audit_op
 int try_move(const char *dir, const struct sqlpack_audit_options *options,
              struct sqlpack_audit_result *result, struct sqlpack_error *err)
 {
-    int64_t empty, with_copy, with_pack;
+    int64_t empty = 0, with_copy = 0, with_pack = 0;
     auto_release(scratch_release) struct scratch scratch = {0};
     uint64_t need = result->tree_allocated_bytes + result->peak_bytes;
     if (need + need / 16 > result->free_bytes)
