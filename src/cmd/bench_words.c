@@ -40,7 +40,7 @@ struct words words_interval(const struct stats_interval *interval)
 {
     struct words text = {.text = "-"};
     if (isfinite(interval->low) && isfinite(interval->high))
-        snprintf(text.text, sizeof(text.text), "%s to %s", words_ratio(interval->low).text,
+        snprintf(text.text, sizeof(text.text), "%s-%s", words_ratio(interval->low).text,
                  words_ratio(interval->high).text);
     return text;
 }

@@ -13,7 +13,7 @@
 struct text words_us(double us);       /* "4.21 us", "12.3 ms", "1.50 s"; "-" where not known */
 struct text words_ratio(double ratio); /* "1.93" */
 
-/* "1.90 to 1.97" */
+/* "1.90-1.97" */
 struct words {
     char text[160];
 };

@@ -45,7 +45,7 @@ make_result() {
     [[ $output == *"files    1,000, 9.5 MiB; sizes 1 B to 19.5 KiB, median 9.8 KiB"* ]]
     [[ $output == *$'\nrandom read, data cold\n'* ]]
     [[ $output == *"  F-path   19.0 us  38.0 us  953.7 MiB/s"* ]]
-    [[ $output == *"  drop-in  F-path/S-naive   1.90  1.88 to 1.92  pack faster x1.90"* ]]
+    [[ $output == *"  drop-in  F-path/S-naive   1.90  1.88-1.92  pack faster x1.90"* ]]
     [[ $output == *$'\nSPACE             frees a lot\n'* ]]
     [[ $output == *$'\nRANDOM READ warm  pack faster x1.90\n'* ]]
     [[ $output == *$'\nTHREADS           not measured\n'* ]]
@@ -203,9 +203,9 @@ PY
         .cases[0].effects[0] += {ratio: 0.95, verdict: "inconclusive"}'
     run_ok sqlpack bench --compare a.json b.json
     grep -qE '^  kernel +Linux 6.1 +Linux 6.5$' <<<"$output"
-    grep -qE '^  S-naive .* 2.00 +1.99 to 2.01 +slower$' <<<"$output"
-    grep -qE '^  S-naive .* 0.50 +0.50 to 0.50 +faster$' <<<"$output"
-    grep -qE '^  S-naive .* 1.01 +1.01 to 1.01 +no practical difference$' <<<"$output"
+    grep -qE '^  S-naive .* 2.00 +1.99-2.01 +slower$' <<<"$output"
+    grep -qE '^  S-naive .* 0.50 +0.50-0.50 +faster$' <<<"$output"
+    grep -qE '^  S-naive .* 1.01 +1.01-1.01 +no practical difference$' <<<"$output"
     grep -qE '^  drop-in +pack faster x1.90 +inconclusive, try --rounds 22 +changed' <<<"$output"
     run_ok sqlpack bench --compare a.json a.json
     [[ $output != *changed* && $output != *kernel* ]]
