@@ -315,9 +315,8 @@ const struct command cmd_bench = {
     .name = "bench",
     .arguments = "[DIR] [PACK] [FILE.json]",
     .summary = "time the same reads and writes on files and in a pack",
-    .details =
-        "DIR is only read. Without PACK it is packed into a scratch file beside it, which\n"
-        "is removed again. --json prints the whole result; with FILE.json it is written\n"
-        "there.\n",
+    .details = "DIR is only read. Without PACK it is packed into a scratch file beside it, which\n"
+               "is removed again. --json prints the whole result; with FILE.json it is written\n"
+               "there.\n",
     .run = run,
 };

@@ -160,8 +160,8 @@ static int give_blob(struct content *content, sqlite3_blob *blob, uint64_t size,
             return fail_sqlite(err, content->pack->db, "cannot read '%s'",
                                show(content->entry->name).text);
         at += part;
-        int given = is_raw ? emit(content, piece, part)
-                           : codec_pipe_add(pipe, piece, part, emit, content);
+        int given =
+            is_raw ? emit(content, piece, part) : codec_pipe_add(pipe, piece, part, emit, content);
         if (given < 0)
             return fail_emit(content, err);
     }

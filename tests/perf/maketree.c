@@ -141,10 +141,8 @@ static int make_tree(struct maker *maker, const struct kind *kind, unsigned coun
 static const struct kind *find_kind(const char *name)
 {
     static const struct kind kinds[] = {
-        {"K", 100000, 0, fill_random},
-        {"T", 200000, 400, fill_text},
-        {"M", 1000000, 1000, fill_tiny},
-        {"E", 1000000, 1000, fill_nothing},
+        {"K", 100000, 0, fill_random},        {"T", 200000, 400, fill_text},
+        {"M", 1000000, 1000, fill_tiny},      {"E", 1000000, 1000, fill_nothing},
         {"X", 10000000, 10000, fill_nothing},
     };
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
