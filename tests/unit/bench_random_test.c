@@ -66,7 +66,7 @@ static void test_permutations(void)
     order_permutations(&random, order, 2 * KEYS + 500, KEYS);
     ok(is_permutation(order, KEYS), "the first pass has every key once");
     ok(is_permutation(order + KEYS, KEYS), "the second pass too");
-    ok(is_permutation(order + 2 * KEYS, 500), "the last part has no key twice");
+    ok(is_permutation(&order[2 * KEYS], 500), "the last part has no key twice");
     ok(memcmp(order, order + KEYS, KEYS * sizeof(*order)) != 0, "passes are not alike");
     bench_random_seed(&random, 42);
     order_permutations(&random, again, 2 * KEYS + 500, KEYS);
