@@ -17,7 +17,7 @@
 #define RUN_WANTED_NS 500000000.0 /* longer runs than this of the fastest arm gain nothing */
 #define RUN_LEAST_NS  115000000.0 /* shorter ones are noise; a reserve for times that shrink */
 #define PASSES_SLACK  1.5         /* longer runs are faster: a map's pages are faulted in once */
-#define FIRST_READS   1000u       /* operations of the warm-up, which tells how long one takes */
+#define FIRST_READS   4000u       /* operations of the warm-up, which tells how long one takes */
 #define FIRST_WRITES  200u
 #define FIRST_SYNCS   20u /* each may take the disk ten milliseconds */
 
