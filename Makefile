@@ -20,8 +20,10 @@ override CFLAGS   += -std=c17 -fvisibility=hidden -fPIC -pthread $(WARN) \
 override LDLIBS   += $(PKG_LIBS) -pthread
 LINK      = $(CC) $(CFLAGS) $(LDFLAGS)
 # gcc optimizes the library as a whole, which makes packing a sixth faster. LTO= leaves that out.
-LTO      ?= $(if $(SAN)$(TSAN),,$(shell echo | $(CC) -flto=auto -flinker-output=nolto-rel -r -nostdlib \
-              -o /dev/null -x c - 2>/dev/null && echo -flto=auto))
+ifeq ($(origin LTO),undefined)
+LTO := $(if $(SAN)$(TSAN),,$(shell echo | $(CC) -flto=auto -flinker-output=nolto-rel -r -nostdlib \
+         -o /dev/null -x c - 2>/dev/null && echo -flto=auto))
+endif
 
 # What a rule says instead of its command, unless V=1.
 say       = $(if $(V),,@echo '  $(1)' &&)
