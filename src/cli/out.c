@@ -387,6 +387,11 @@ void out_count(struct out *out, const char *key, const char *label, uint64_t cou
     unsigned_field(out, key, count, label, out->json ? "" : text_count(count).text);
 }
 
+void out_some(struct out *out, const char *key, const char *label, uint64_t count)
+{
+    out_count(out, key, count > 0 ? label : NULL, count);
+}
+
 void out_bytes(struct out *out, const char *key, const char *label, uint64_t bytes)
 {
     unsigned_field(out, key, bytes, label, out->json ? "" : text_bytes(bytes).text);

@@ -44,6 +44,8 @@ void out_figure(struct out *out, const char *label, const char *text); /* text o
 void out_flag(struct out *out, const char *key, const char *label, bool flag);
 void out_number(struct out *out, const char *key, const char *label, int64_t number);
 void out_count(struct out *out, const char *key, const char *label, uint64_t count); /* 1,234 */
+void out_some(struct out *out, const char *key, const char *label,
+              uint64_t count); /* no line for 0 */
 void out_bytes(struct out *out, const char *key, const char *label, uint64_t bytes); /* 1.2 KiB */
 void out_percent(struct out *out, const char *key, const char *label, double percent);
 void out_real(struct out *out, const char *key, const char *label, double real, int decimals);

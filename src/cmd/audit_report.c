@@ -11,12 +11,6 @@
 #define BAR_COLUMNS  20
 #define LINE_COLUMNS 79
 
-/* A count that is only worth a line for a person where it is not zero. */
-static void some(struct out *out, const char *key, const char *label, uint64_t count)
-{
-    out_count(out, key, count > 0 ? label : NULL, count);
-}
-
 /* Bytes, and for a person what share of a whole they are. */
 static void share(struct out *out, const char *key, const char *label, uint64_t bytes,
                   uint64_t whole)
@@ -45,13 +39,13 @@ static void report_counts(struct out *out, const struct sqlpack_audit_result *re
 {
     out_count(out, "file_count", "files", result->file_count);
     out_count(out, "folder_count", "folders", result->folder_count);
-    some(out, "symlink_count", "symlinks", result->symlink_count);
-    some(out, "special_count", "special files", result->special_count);
-    some(out, "socket_count", "sockets", result->socket_count);
-    some(out, "hard_link_count", "hard links", result->hard_link_count);
-    some(out, "skipped_count", "too large", result->skipped_count);
+    out_some(out, "symlink_count", "symlinks", result->symlink_count);
+    out_some(out, "special_count", "special files", result->special_count);
+    out_some(out, "socket_count", "sockets", result->socket_count);
+    out_some(out, "hard_link_count", "hard links", result->hard_link_count);
+    out_some(out, "skipped_count", "too large", result->skipped_count);
     out_bytes(out, "skipped_bytes", NULL, result->skipped_bytes);
-    some(out, "loss_count", "losses", result->loss_count);
+    out_some(out, "loss_count", "losses", result->loss_count);
     out_count(out, "entry_count", NULL, result->entry_count);
     out_count(out, "inode_count", NULL, result->inode_count);
     out_count(out, "empty_count", NULL, result->empty_count);
@@ -73,14 +67,14 @@ static void report_blocks(struct out *out, const struct sqlpack_audit_result *re
     out_bytes(out, "file_allocated_bytes", NULL, result->file_allocated_bytes);
     share(out, "padding_bytes", "  padding", result->padding_bytes, tree);
     share(out, "folder_allocated_bytes", "  folders", result->folder_allocated_bytes, tree);
-    some(out, "hole_count", "files with holes", result->hole_count);
+    out_some(out, "hole_count", "files with holes", result->hole_count);
     out_bytes(out, "hole_bytes", result->hole_bytes ? "  holes" : NULL, result->hole_bytes);
-    some(out, "thin_count", "compressed, unwritten", result->thin_count);
+    out_some(out, "thin_count", "compressed, unwritten", result->thin_count);
     out_bytes(out, "thin_bytes", result->thin_bytes ? "  saved by that" : NULL, result->thin_bytes);
-    some(out, "inline_count", "in their inodes", result->inline_count);
+    out_some(out, "inline_count", "in their inodes", result->inline_count);
     out_bytes(out, "inline_bytes", result->inline_bytes ? "  blocks not there" : NULL,
               result->inline_bytes);
-    some(out, "outside_count", "linked outside", result->outside_count);
+    out_some(out, "outside_count", "linked outside", result->outside_count);
     out_bytes(out, "outside_allocated_bytes", result->outside_count ? "  stays on disk" : NULL,
               result->outside_allocated_bytes);
 }

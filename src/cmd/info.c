@@ -18,12 +18,6 @@ static void pack_release(struct sqlpack **pack)
     sqlpack_close(*pack);
 }
 
-/* A count that is only worth a line for a person where it is not zero. */
-static void print_some(struct out *out, const char *key, const char *label, uint64_t count)
-{
-    out_count(out, key, count > 0 ? label : NULL, count);
-}
-
 static void print_format(struct out *out, int64_t format)
 {
     char text[48] = "SQLite Archive of another program";
@@ -37,13 +31,13 @@ static void print_counts(struct out *out, const struct sqlpack_summary *summary)
 {
     out_count(out, "file_count", "files", summary->file_count);
     out_count(out, "folder_count", "folders", summary->folder_count);
-    print_some(out, "symlink_count", "symlinks", summary->symlink_count);
-    print_some(out, "special_count", "special files", summary->special_count);
-    print_some(out, "hard_link_count", "hard links", summary->hard_link_count);
-    print_some(out, "foreign_count", summary->format ? "rows of other programs" : NULL,
-               summary->foreign_count);
-    print_some(out, "skipped_count", "unusable rows", summary->skipped_count);
-    print_some(out, "loss_count", "losses", summary->loss_count);
+    out_some(out, "symlink_count", "symlinks", summary->symlink_count);
+    out_some(out, "special_count", "special files", summary->special_count);
+    out_some(out, "hard_link_count", "hard links", summary->hard_link_count);
+    out_some(out, "foreign_count", summary->format ? "rows of other programs" : NULL,
+             summary->foreign_count);
+    out_some(out, "skipped_count", "unusable rows", summary->skipped_count);
+    out_some(out, "loss_count", "losses", summary->loss_count);
 }
 
 /* Where the bytes of the file go: contents, free pages, and all the rest. */

@@ -150,24 +150,18 @@ static void print_choices(struct out *out, const struct sqlpack_pack_result *res
     out_table_end(out);
 }
 
-/* A count that is only worth a line for a person where it is not zero. */
-static void print_some(struct out *out, const char *key, const char *label, uint64_t count)
-{
-    out_count(out, key, count > 0 ? label : NULL, count);
-}
-
 static void print_result(struct out *out, const struct request *request,
                          const struct sqlpack_pack_result *result)
 {
     out_begin(out);
     out_count(out, "file_count", "files", result->file_count);
     out_count(out, "folder_count", "folders", result->folder_count);
-    print_some(out, "symlink_count", "symlinks", result->symlink_count);
-    print_some(out, "special_count", "special files", result->special_count);
-    print_some(out, "hard_link_count", "hard links", result->hard_link_count);
-    print_some(out, "skipped_count", "too large", result->skipped_count);
-    print_some(out, "note_count", "notes", result->note_count);
-    print_some(out, "loss_count", "losses", result->loss_count);
+    out_some(out, "symlink_count", "symlinks", result->symlink_count);
+    out_some(out, "special_count", "special files", result->special_count);
+    out_some(out, "hard_link_count", "hard links", result->hard_link_count);
+    out_some(out, "skipped_count", "too large", result->skipped_count);
+    out_some(out, "note_count", "notes", result->note_count);
+    out_some(out, "loss_count", "losses", result->loss_count);
     out_bytes(out, "content_bytes", "content", result->content_bytes);
     out_bytes(out, "stored_bytes", NULL, result->stored_bytes);
     out_bytes(out, "tree_allocated_bytes", "tree on disk", result->tree_allocated_bytes);

@@ -124,12 +124,6 @@ static int complete(const struct command *self, struct request *request, char **
     return 0;
 }
 
-/* A count that is only worth a line for a person where it is not zero. */
-static void print_some(struct out *out, const char *key, const char *label, uint64_t count)
-{
-    out_count(out, key, count > 0 ? label : NULL, count);
-}
-
 static void print_result(struct out *out, const struct request *request,
                          const struct sqlpack_unpack_result *result)
 {
@@ -138,13 +132,13 @@ static void print_result(struct out *out, const struct request *request,
     out_name(out, "dir", "folder", request->dir);
     out_count(out, "file_count", "files", result->file_count);
     out_count(out, "folder_count", "folders", result->folder_count);
-    print_some(out, "symlink_count", "symlinks", result->symlink_count);
-    print_some(out, "special_count", "special files", result->special_count);
-    print_some(out, "hard_link_count", "hard links", result->hard_link_count);
-    print_some(out, "skipped_count", "kept as they were", result->skipped_count);
-    print_some(out, "left_out_count", "special files left out", result->left_out_count);
-    print_some(out, "taken_count", "names that were taken", result->taken_count);
-    print_some(out, "loss_count", "losses", result->loss_count);
+    out_some(out, "symlink_count", "symlinks", result->symlink_count);
+    out_some(out, "special_count", "special files", result->special_count);
+    out_some(out, "hard_link_count", "hard links", result->hard_link_count);
+    out_some(out, "skipped_count", "kept as they were", result->skipped_count);
+    out_some(out, "left_out_count", "special files left out", result->left_out_count);
+    out_some(out, "taken_count", "names that were taken", result->taken_count);
+    out_some(out, "loss_count", "losses", result->loss_count);
     out_bytes(out, "content_bytes", "content", result->content_bytes);
     out_flag(out, "is_confined", verbose ? "confined by the kernel" : NULL, result->is_confined);
     out_flag(out, "dry_run", NULL, request->options.dry_run);
