@@ -8,7 +8,6 @@
 
 #include "bench/bench.h"
 #include "bench/run.h"
-#include "util/auto.h"
 #include "util/path.h"
 
 int bench_fail(struct sqlpack_error *err, enum sqlpack_status status, const char *format, ...)
@@ -78,16 +77,7 @@ int bench_fail_sqlite(struct sqlpack_error *err, sqlite3 *db, int code, const ch
 struct bench_shown bench_show(const char *path)
 {
     struct bench_shown shown;
-    auto_release(buf_release) struct buf text = {0};
-    const size_t room = sizeof(shown.text) - 1;
-    const size_t half = (room - 3) / 2;
-    if (path_escape(&text, path) < 0 || buf_terminate(&text) < 0)
-        strcpy(shown.text, "(out of memory)");
-    else if (text.size <= room)
-        memcpy(shown.text, text.data, text.size + 1);
-    else
-        snprintf(shown.text, sizeof(shown.text), "%.*s...%s", (int)half, text.data,
-                 text.data + text.size - half);
+    path_show(path, shown.text, sizeof(shown.text));
     return shown;
 }
 

@@ -13,8 +13,6 @@
 #include <unistd.h>
 
 #include "cli/text.h"
-#include "util/auto.h"
-#include "util/buf.h"
 #include "util/path.h"
 
 #define DRAW_EVERY_NS 100000000u /* ten times a second */
@@ -76,16 +74,7 @@ static const char *signal_name(void)
 struct notice_name notice_name(const char *name)
 {
     struct notice_name shown;
-    auto_release(buf_release) struct buf text = {0};
-    const size_t room = sizeof(shown.text) - 1;
-    const size_t half = (room - 3) / 2;
-    if (path_escape(&text, name) < 0 || buf_terminate(&text) < 0)
-        strcpy(shown.text, "(out of memory)");
-    else if (text.size <= room)
-        memcpy(shown.text, text.data, text.size + 1);
-    else
-        snprintf(shown.text, sizeof(shown.text), "%.*s...%s", (int)half, text.data,
-                 text.data + text.size - half);
+    path_show(name, shown.text, sizeof(shown.text));
     return shown;
 }
 

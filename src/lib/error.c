@@ -89,18 +89,7 @@ int fail_sqlite(struct sqlpack_error *err, sqlite3 *db, const char *format, ...)
 
 struct shown show(const char *name)
 {
-    struct shown shown = {0};
-    auto_release(buf_release) struct buf text = {0};
-    if (path_escape(&text, name) < 0 || buf_terminate(&text) < 0) {
-        strcpy(shown.text, "(out of memory)");
-        return shown;
-    }
-    const size_t room = sizeof(shown.text) - 1;
-    const size_t half = (room - 3) / 2;
-    if (text.size <= room)
-        memcpy(shown.text, text.data, text.size + 1);
-    else
-        snprintf(shown.text, sizeof(shown.text), "%.*s...%s", (int)half, text.data,
-                 text.data + text.size - half);
+    struct shown shown;
+    path_show(name, shown.text, sizeof(shown.text));
     return shown;
 }

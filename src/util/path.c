@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "util/auto.h"
+
 static bool part_is_safe(const char *part, size_t size)
 {
     if (size == 0 || size > NAME_MAX)
@@ -98,4 +100,17 @@ int path_escape(struct buf *buf, const char *name)
             return -1;
     }
     return 0;
+}
+
+void path_show(const char *name, char *ret_text, size_t size)
+{
+    auto_release(buf_release) struct buf text = {0};
+    const size_t room = size - 1;
+    const size_t half = (room - 3) / 2;
+    if (path_escape(&text, name) < 0 || buf_terminate(&text) < 0)
+        snprintf(ret_text, size, "(out of memory)");
+    else if (text.size <= room)
+        memcpy(ret_text, text.data, text.size + 1);
+    else
+        snprintf(ret_text, size, "%.*s...%s", (int)half, text.data, text.data + text.size - half);
 }

@@ -34,4 +34,7 @@ size_t path_utf8_length(const unsigned char *at);
  */
 int path_escape(struct buf *buf, const char *name);
 
+/* Puts a name so into `size` bytes of text, 16 or more; a long one loses its middle. */
+void path_show(const char *name, char *ret_text, size_t size);
+
 #endif

@@ -86,11 +86,23 @@ static void shows_names(void)
     ok(true, "no single byte steers a terminal");
 }
 
+static void shortens_names(void)
+{
+    char text[16];
+    path_show("fifteen bytes, ", text, sizeof(text));
+    is_text(text, "fifteen bytes, ", "what fits stays whole");
+    path_show("0123456789abcdef", text, sizeof(text));
+    is_text(text, "012345...abcdef", "a longer name loses its middle");
+    path_show("\n", text, sizeof(text));
+    is_text(text, "\\n", "and is escaped");
+}
+
 int main(void)
 {
     knows_safe_names();
     knows_what_is_below();
     knows_utf8();
     shows_names();
+    shortens_names();
     return done();
 }
