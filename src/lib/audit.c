@@ -3,11 +3,9 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "lib/audit.h"
 
-#define QUIET_SECONDS  60    /* as in pack.c */
 #define MODEL_PAGE_MAX 16384 /* the model of reads without mmap holds no further */
 
 struct audit {
@@ -146,8 +144,6 @@ static void on_problem(void *user, const struct sqlpack_problem *problem)
 static int walk(struct audit *audit, const char *dir, struct sqlpack_error *err)
 {
     const struct sqlpack_audit_options *options = audit->options;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     const struct scan_options scan = {.excludes = options->excludes,
                                       .exclude_count = options->exclude_count,
                                       .one_file_system = !options->cross_device};
@@ -157,7 +153,7 @@ static int walk(struct audit *audit, const char *dir, struct sqlpack_error *err)
         .no_xattrs = options->no_xattrs,
         .no_content = true,
         .max_file_bytes = options->max_file_bytes,
-        .quiet_before_ns = ((int64_t)now.tv_sec - QUIET_SECONDS) * 1000000000 + now.tv_nsec,
+        .quiet_before_ns = pack_quiet_before(),
         .each = each,
         .user = audit,
     };
@@ -266,11 +262,8 @@ static int finish(struct audit *audit, const char *dir, struct sqlpack_error *er
 
 static int check_options(const struct sqlpack_audit_options *options, struct sqlpack_error *err)
 {
-    uint32_t page = options->page_bytes;
-    if (options->level < SQLPACK_STORE || options->level > 12)
-        return fail(err, SQLPACK_INVALID, "no such level: %d", options->level);
-    if (page > SQLPACK_PAGE_MIN && (page < 512 || page > 65536 || (page & (page - 1))))
-        return fail(err, SQLPACK_INVALID, "no such page size: %u", page);
+    if (pack_check_form(options->level, options->page_bytes, err) < 0)
+        return -1;
     if (!(options->sample_percent >= 0 && options->sample_percent <= 100))
         return fail(err, SQLPACK_INVALID, "no such share: %g %%", options->sample_percent);
     for (size_t i = 0; i < options->block_count; i++)

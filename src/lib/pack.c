@@ -8,10 +8,6 @@
 
 #include "lib/pack.h"
 
-/* A file that was changed in the last minute may change again without a new ctime: a shared
- * mapping is written back when the kernel sees fit. */
-#define QUIET_SECONDS 60
-
 /* -- the target -- */
 
 static const char *const companions[] = {"-journal", "-wal", "-shm"};
@@ -117,21 +113,30 @@ static int publish(struct packer *packer, struct sqlpack_error *err)
 
 /* -- the run -- */
 
-static int check_options(const struct sqlpack_pack_options *options, struct sqlpack_error *err)
+/* A file that was changed in the last minute may change again without a new ctime: a shared
+ * mapping is written back when the kernel sees fit. */
+#define QUIET_SECONDS 60
+
+int64_t pack_quiet_before(void)
 {
-    uint32_t page = options->page_bytes;
-    if (options->level < SQLPACK_STORE || options->level > 12)
-        return fail(err, SQLPACK_INVALID, "no such level: %d", options->level);
-    if (page > SQLPACK_PAGE_MIN && (page < 512 || page > 65536 || (page & (page - 1))))
-        return fail(err, SQLPACK_INVALID, "no such page size: %u", page);
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return ((int64_t)now.tv_sec - QUIET_SECONDS) * 1000000000 + now.tv_nsec;
+}
+
+int pack_check_form(int level, uint32_t page_bytes, struct sqlpack_error *err)
+{
+    if (level < SQLPACK_STORE || level > 12)
+        return fail(err, SQLPACK_INVALID, "no such level: %d", level);
+    if (page_bytes > SQLPACK_PAGE_MIN &&
+        (page_bytes < 512 || page_bytes > 65536 || (page_bytes & (page_bytes - 1))))
+        return fail(err, SQLPACK_INVALID, "no such page size: %u", page_bytes);
     return 0;
 }
 
 static void packer_init(struct packer *packer)
 {
     const struct sqlpack_pack_options *options = packer->options;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
     packer->level = options->level == SQLPACK_STORE ? 0
                     : options->level                ? options->level
                                                     : CODEC_LEVEL;
@@ -146,7 +151,7 @@ static void packer_init(struct packer *packer)
     packer->source_options = (struct source_options){
         .no_xattrs = options->no_xattrs,
         .max_file_bytes = options->max_file_bytes,
-        .quiet_before_ns = ((int64_t)now.tv_sec - QUIET_SECONDS) * 1000000000 + now.tv_nsec,
+        .quiet_before_ns = pack_quiet_before(),
     };
     packer->scan_options = (struct scan_options){
         .excludes = options->excludes,
@@ -231,7 +236,7 @@ int sqlpack_pack(const char *dir, const char *path, const struct sqlpack_pack_op
 {
     struct sqlpack_pack_result result = {0};
     struct packer packer = {.dir = dir, .path = path, .options = options, .result = &result};
-    if (check_options(options, err) < 0)
+    if (pack_check_form(options->level, options->page_bytes, err) < 0)
         return -1;
     packer_init(&packer);
     int code = run(&packer, err);

@@ -156,6 +156,13 @@ struct packer {
     struct buf room;
 };
 
+/* pack.c: before which time, in ns since 1970, a file must have changed last to count as at rest.
+ */
+int64_t pack_quiet_before(void);
+
+/* Fails with INVALID where there is no such level or page size. */
+int pack_check_form(int level, uint32_t page_bytes, struct sqlpack_error *err);
+
 /* pack_turn.c: reads, places and writes all entries, with the threads that were asked for. */
 int pack_entries(struct packer *packer, struct sqlpack_error *err);
 
