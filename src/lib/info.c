@@ -112,12 +112,13 @@ static int read_account(struct sqlpack *pack, struct sqlpack_summary *summary,
     hash_stream_end(account.hash, digest);
     bool is_sealed = account.has_seal && memcmp(digest, account.seal, sizeof(digest)) == 0;
     bool may_be_odd, is_complete;
-    if (names_may_be_odd(pack, &may_be_odd, err) < 0 ||
-        compare_count(pack, summary, &is_complete, err) < 0)
+    if (names_may_be_odd(pack, &may_be_odd, err) < 0)
         return -1;
     if (!is_sealed)
         summary->tree_allocated_bytes = 0;
-    return is_sealed && account.has_stored && !may_be_odd && is_complete;
+    if (!is_sealed || !account.has_stored || may_be_odd)
+        return 0;
+    return compare_count(pack, summary, &is_complete, err) < 0 ? -1 : is_complete;
 }
 
 /* -- counting ------------------------------------------------------------------------------ */
