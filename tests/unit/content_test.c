@@ -5,31 +5,6 @@
 
 #include "packs.h"
 
-static enum sqlpack_status read_status(struct sqlpack *pack, const char *name)
-{
-    struct sqlpack_error err;
-    void *data;
-    size_t size;
-    if (sqlpack_read(pack, name, &data, &size, &err) < 0)
-        return err.status;
-    free(data);
-    return SQLPACK_OK;
-}
-
-static bool reads_as(struct sqlpack *pack, const char *name, const void *want, size_t want_bytes)
-{
-    struct sqlpack_error err;
-    void *data;
-    size_t size;
-    if (sqlpack_read(pack, name, &data, &size, &err) < 0) {
-        printf("# %s\n", err.message);
-        return false;
-    }
-    bool is_same = size == want_bytes && memcmp(data, want, size) == 0;
-    free(data);
-    return is_same;
-}
-
 static bool is_foreign(struct sqlpack *pack, const char *name)
 {
     struct sqlpack_error err;

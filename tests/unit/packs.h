@@ -199,4 +199,32 @@ static inline struct sqlpack *reopen(sqlite3 *db, const char *path)
     return NULL;
 }
 
+/* How a read ends. */
+static inline enum sqlpack_status read_status(struct sqlpack *pack, const char *name)
+{
+    struct sqlpack_error err;
+    void *data;
+    size_t size;
+    if (sqlpack_read(pack, name, &data, &size, &err) < 0)
+        return err.status;
+    free(data);
+    return SQLPACK_OK;
+}
+
+/* Whether a read gives these bytes. */
+static inline bool reads_as(struct sqlpack *pack, const char *name, const void *want,
+                            size_t want_bytes)
+{
+    struct sqlpack_error err;
+    void *data;
+    size_t size;
+    if (sqlpack_read(pack, name, &data, &size, &err) < 0) {
+        printf("# %s\n", err.message);
+        return false;
+    }
+    bool is_same = size == want_bytes && memcmp(data, want, size) == 0;
+    free(data);
+    return is_same;
+}
+
 #endif

@@ -19,31 +19,6 @@ static enum sqlpack_status find_status(struct sqlpack *pack, const char *name)
     return sqlpack_find(pack, name, &entry, &err) < 0 ? err.status : SQLPACK_OK;
 }
 
-static enum sqlpack_status read_status(struct sqlpack *pack, const char *name)
-{
-    struct sqlpack_error err;
-    void *data;
-    size_t size;
-    if (sqlpack_read(pack, name, &data, &size, &err) < 0)
-        return err.status;
-    free(data);
-    return SQLPACK_OK;
-}
-
-static bool reads_as(struct sqlpack *pack, const char *name, const void *want, size_t want_bytes)
-{
-    struct sqlpack_error err;
-    void *data;
-    size_t size;
-    if (sqlpack_read(pack, name, &data, &size, &err) < 0) {
-        printf("# %s\n", err.message);
-        return false;
-    }
-    bool is_same = size == want_bytes && memcmp(data, want, size) == 0;
-    free(data);
-    return is_same;
-}
-
 /* Steps over all rows: their number, or -1 and the status. */
 static int count_rows(struct sqlpack *pack, struct id_range range, bool with_content,
                       enum sqlpack_status *ret_status)
