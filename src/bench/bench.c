@@ -262,6 +262,7 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     unsigned copies = count_layouts(session->options.layouts) - 1;
     corpus->data.all_bytes = (double)counts->bytes * (copies + 3);
     corpus->data.scratch = session->scratch.path;
+    corpus->data.program = session->options.program;
     if (scratch_need(&session->scratch, counts->bytes * (copies + 1) + 4096, err) < 0 ||
         make_layouts(session, err) < 0 || make_others(session, err) < 0 ||
         corpus_stamp(corpus, &session->stamp, err) < 0)

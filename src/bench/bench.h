@@ -59,6 +59,7 @@ struct bench_options {
     const char *pack;         /* its pack; NULL: made in the scratch folder */
     const char *scratch;      /* a folder for scratch; NULL: beside dir, or the current folder */
     const char *replay;       /* a log of reads; NULL: none */
+    const char *program;      /* sqlpack itself, for first reads; NULL: there are none */
     struct bench_sizes sizes; /* synthetic data */
     enum bench_preset preset;
     enum bench_use use;
@@ -136,7 +137,8 @@ struct bench_run {
     uint64_t passes;             /* through the keys of the round; 0: once */
     uint64_t bytes;              /* content that reached the caller's buffer, or was written */
     uint64_t elapsed_ns;         /* of the timed loop */
-    uint64_t setup_ns;           /* open and prepare, outside the loop; kvtest: inside as well */
+    uint64_t setup_ns;           /* open and prepare, outside the loop; inside: kvtest's, and a
+                                    first read's time until main */
     uint64_t match_count;        /* of a query: hits */
     uint64_t sum;                /* of the bytes touched: equal where arms read the same */
     uint64_t user_ns, system_ns; /* processor time in the loop */
@@ -352,6 +354,14 @@ int bench_run(const struct bench_options *options, struct bench_result *ret_resu
               struct sqlpack_error *err);
 void bench_result_release(struct bench_result *result);
 
+/*
+ * The fresh process of a first read: sqlpack bench BENCH_FIRST_READ_OPTION ARM PATH NAME ID SIZE
+ * FLAGS. Reads one file or row, and tells on standard output what came of it, in a form that is
+ * for bench alone. Returns 0, or -1 where the words are odd or the output is. (first.c)
+ */
+#define BENCH_FIRST_READ_OPTION "--first-read"
+int bench_first_read(int count, char **words);
+
 /* Appends a sentence to the notes. */
 int bench_note(struct bench_result *result, struct sqlpack_error *err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -388,7 +398,7 @@ const char *bench_compile_option(int index); /* of SQLite; NULL behind the last 
 /* What all rounds of a series add up to. */
 struct bench_totals {
     double busy_ns; /* elapsed, times threads */
-    double user_ns, system_ns;
+    double user_ns, system_ns, setup_ns;
     double ops, bytes, read_calls, storage_read_bytes;
     size_t unproven; /* runs whose cache was not shown to be as told */
 };
@@ -491,6 +501,7 @@ struct bench_data {
     const char *kvtest; /* kvtest's database; NULL: none */
     struct bench_filter filter;
     const char *scratch;    /* for arms that write */
+    const char *program;    /* for first reads */
     double all_bytes;       /* of all layouts, pack and concatenation together */
     const uint32_t *by_id;  /* all keys, as they lie in the pack */
     size_t record_count;    /* of the CSV benchmark */

@@ -60,14 +60,15 @@ static void read_io(uint64_t *values)
 
 static void take(uint64_t *values)
 {
-    struct rusage usage = {0};
+    struct rusage usage = {0}, of_children = {0}; /* fresh processes, of first reads */
     getrusage(RUSAGE_SELF, &usage);
-    values[USER_NS] = ns_of(usage.ru_utime);
-    values[SYSTEM_NS] = ns_of(usage.ru_stime);
-    values[MINOR_FAULTS] = (uint64_t)usage.ru_minflt;
-    values[MAJOR_FAULTS] = (uint64_t)usage.ru_majflt;
-    values[VOLUNTARY] = (uint64_t)usage.ru_nvcsw;
-    values[INVOLUNTARY] = (uint64_t)usage.ru_nivcsw;
+    getrusage(RUSAGE_CHILDREN, &of_children);
+    values[USER_NS] = ns_of(usage.ru_utime) + ns_of(of_children.ru_utime);
+    values[SYSTEM_NS] = ns_of(usage.ru_stime) + ns_of(of_children.ru_stime);
+    values[MINOR_FAULTS] = (uint64_t)(usage.ru_minflt + of_children.ru_minflt);
+    values[MAJOR_FAULTS] = (uint64_t)(usage.ru_majflt + of_children.ru_majflt);
+    values[VOLUNTARY] = (uint64_t)(usage.ru_nvcsw + of_children.ru_nvcsw);
+    values[INVOLUNTARY] = (uint64_t)(usage.ru_nivcsw + of_children.ru_nivcsw);
 }
 
 void child_meter_start(struct child_meter *meter)

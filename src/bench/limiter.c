@@ -17,6 +17,7 @@ struct bench_totals bench_add_up(const struct bench_case *question,
         totals.busy_ns += (double)run->elapsed_ns * threads;
         totals.user_ns += (double)run->user_ns;
         totals.system_ns += (double)run->system_ns;
+        totals.setup_ns += (double)run->setup_ns;
         totals.ops += (double)run->op_count;
         totals.bytes += (double)run->bytes;
         totals.read_calls += (double)run->read_calls;
@@ -64,7 +65,10 @@ struct bench_words bench_limit(const struct bench_corpus *corpus, const struct b
     if (totals.busy_ns <= 0 || totals.ops <= 0)
         return words;
     snprintf(text, size, "%s: %s", series->label, place_of(&totals));
-    if (series->arm->calls && series->arm->calls[0])
+    if (question->workload == BENCH_FIRST_READ && totals.setup_ns > 0)
+        snprintf(text + strlen(text), size - strlen(text), ", %.0f us until the program runs",
+                 totals.setup_ns / totals.ops / 1e3);
+    else if (series->arm->calls && series->arm->calls[0])
         snprintf(text + strlen(text), size - strlen(text), " (%s)", series->arm->calls);
     if (totals.read_calls / totals.ops >= 0.05)
         snprintf(text + strlen(text), size - strlen(text), ", %.1f reads",

@@ -243,13 +243,15 @@ static int add_threads(struct bench_result *result, unsigned threads, struct sql
                : 0;
 }
 
-static int add_first_read(struct bench_result *result, struct sqlpack_error *err)
+static int add_first_read(struct bench_result *result, const struct bench_options *options,
+                          struct sqlpack_error *err)
 {
-    static const struct bench_arm *const arms[] = {&arm_file_path, &arm_pack_naive,
-                                                   &arm_pack_immutable, &arm_pack_library, NULL};
     struct bench_case *question = plan_case(result, BENCH_FIRST_READ, BENCH_WARM, err);
-    if (!question || add_arms(question, arms, err) < 0)
+    if (!question || add_arms(question, first_arms, err) < 0)
         return -1;
+    if (!options->program)
+        snprintf(question->missing, sizeof(question->missing),
+                 "sqlpack cannot start itself where /proc is missing");
     return plan_effect(question, BENCH_DROP_IN, "F-path", "S-naive", err) < 0 ||
                    plan_effect(question, BENCH_BEST, "F-path", "S-imm", err) < 0
                ? -1
@@ -295,7 +297,7 @@ static int plan_default(const struct plan *plan, struct sqlpack_error *err)
     const struct bench_options *options = plan->options;
     if (add_reads(result, options, BENCH_READ_RANDOM, BENCH_WARM, all_readers, err) < 0 ||
         add_full_read(result, BENCH_WARM, true, err) < 0 ||
-        add_queries(result, plan->corpus, err) < 0 || add_first_read(result, err) < 0 ||
+        add_queries(result, plan->corpus, err) < 0 || add_first_read(result, options, err) < 0 ||
         add_threads(result, 2, err) < 0 ||
         /* what is cold comes behind, so that nothing is warmed twice; mmap takes ten times as long
          */

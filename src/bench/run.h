@@ -170,6 +170,7 @@ int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct h
 /* The same for the first read of a fresh process (first.c). */
 int first_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
                struct sqlpack_error *err);
+extern const struct bench_arm *const first_arms[]; /* those that know how; then NULL */
 
 /* What a child counts around its timed part. */
 struct child_meter {

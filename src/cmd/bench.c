@@ -2,6 +2,7 @@
 /* sqlpack bench: times the same work on files and in a pack, and says which is faster here. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "bench/bench.h"
 #include "bench/load.h"
@@ -15,6 +16,7 @@
 #define SECOND       1000000000u
 #define ROUNDS_MAX   STATS_VALUES_MAX
 #define WITHHELD_BAD 3 /* with --strict */
+#define PROGRAM      "/proc/self/exe"
 
 static const char *const presets[] = {"default", "quick", "full", "kvtest", "csv", NULL};
 static const char *const uses[] = {"mixed", "warm", "cold", NULL};
@@ -280,8 +282,18 @@ static int replot(const struct request *request, struct notice *notice)
     return print_result(request, &result, is_withheld ? WITHHELD_BAD : EXIT_DONE);
 }
 
+/* What bench starts anew for each first read. It is not for people, so that no help tells it. */
+static int read_first(const struct command *self, int count, char **words)
+{
+    return bench_first_read(count, words) == 0
+               ? EXIT_DONE
+               : notice_usage(self, BENCH_FIRST_READ_OPTION " is for bench itself");
+}
+
 static int run(const struct command *self, int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], BENCH_FIRST_READ_OPTION) == 0)
+        return read_first(self, argc - 2, argv + 2);
     struct request request = {0};
     int status;
     int first = parse(self, &request, argc, argv, &status);
@@ -306,6 +318,7 @@ static int run(const struct command *self, int argc, char **argv)
         return status;
     request.options.dir = count > 0 ? argv[first] : NULL;
     request.options.pack = notice.pack = count > 1 ? argv[first + 1] : NULL;
+    request.options.program = access(PROGRAM, X_OK) == 0 ? PROGRAM : NULL;
     request.options.argc = argc;
     request.options.argv = argv;
     return measure(&request, &notice);

@@ -259,7 +259,7 @@ static void print_case(struct out *out, const struct bench_corpus *corpus,
     for (size_t i = 0; i < question->effect_count; i++)
         print_effect(out, question, &question->effects[i]);
     out_table_end(out);
-    if (verbose || question->workload <= BENCH_READ_ALL)
+    if (verbose || question->workload <= BENCH_READ_ALL || question->workload == BENCH_FIRST_READ)
         print_limits(out->file, corpus, question);
     if (question->results_differ)
         print_missing(out->file, "fault", "the arms did not give the same");
