@@ -27,7 +27,7 @@ static struct files *make_files(const struct bench_task *task)
     if (!files)
         return NULL;
     files->tree = &task->data->trees[task->series->layout];
-    files->flags = O_RDONLY | O_CLOEXEC | task->data->open_flags;
+    files->flags = O_RDONLY | O_CLOEXEC | files->tree->open_flags;
     return files;
 }
 
@@ -215,6 +215,28 @@ const struct bench_arm arm_file_walk = {
     .name = "F-walk",
     .side = BENCH_FILES,
     .summary = "as F-path, in the order of names",
+    .calls = "open fstat read close",
+    .arrange = arrange_by_name,
+    .open = open_files,
+    .read = read_path,
+    .close = close_files,
+};
+
+/* A mounted pack is read as files are, whose arms these are on that side. */
+const struct bench_arm arm_mount_path = {
+    .name = "M-path",
+    .side = BENCH_PACK,
+    .summary = "as F-path, where the pack is mounted",
+    .calls = "open fstat read close",
+    .open = open_files,
+    .read = read_path,
+    .close = close_files,
+};
+
+const struct bench_arm arm_mount_walk = {
+    .name = "M-walk",
+    .side = BENCH_PACK,
+    .summary = "as F-walk, where the pack is mounted",
     .calls = "open fstat read close",
     .arrange = arrange_by_name,
     .open = open_files,

@@ -36,7 +36,7 @@ static int open_ring(const struct bench_task *task, void **ret_state, struct sql
         return bench_fail_errno(err, "cannot set up io_uring");
     }
     uring->tree = &task->data->trees[task->series->layout];
-    uring->flags = O_RDONLY | task->data->open_flags; /* a direct descriptor has no O_CLOEXEC */
+    uring->flags = O_RDONLY | uring->tree->open_flags; /* a direct descriptor has no O_CLOEXEC */
     *ret_state = uring;
     return 0;
 }

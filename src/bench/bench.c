@@ -174,18 +174,18 @@ static int take_pack(struct session *session, struct bench_corpus *counts,
 /* O_NOATIME is for owners: on for all files or for none, so that no arm pays for a retry. */
 static void choose_open_flags(struct corpus *corpus)
 {
-    const struct bench_tree *tree = &corpus->trees[BENCH_LAYOUT_ASIS];
+    struct bench_tree *tree = &corpus->trees[BENCH_LAYOUT_ASIS];
     for (size_t i = 0; i < corpus->data.key_count; i++) {
         struct stat stat_of;
         if (geteuid() != 0 && (lstat(tree->paths[i], &stat_of) < 0 || stat_of.st_uid != geteuid()))
             return;
     }
-    corpus->data.open_flags = O_NOATIME;
+    tree->open_flags = O_NOATIME;
 }
 
 static int make_layouts(struct session *session, struct sqlpack_error *err)
 {
-    for (unsigned i = BENCH_LAYOUT_ASIS + 1; i < BENCH_LAYOUTS; i++) {
+    for (unsigned i = BENCH_LAYOUT_ASIS + 1; i <= BENCH_LAYOUT_FRESH; i++) {
         if (!(session->options.layouts & 1u << i))
             continue;
         enum bench_layout layout = (enum bench_layout)i;
@@ -196,6 +196,21 @@ static int make_layouts(struct session *session, struct sqlpack_error *err)
             return -1;
     }
     return 0;
+}
+
+/* The pack where the user has mounted it. */
+static int take_mount(struct session *session, struct bench_result *result,
+                      struct sqlpack_error *err)
+{
+    const char *mount = session->options.mount;
+    struct bench_environment *environment = &result->environment;
+    if (!mount)
+        return 0;
+    environment_mount(mount, environment);
+    if (layout_mount(&session->corpus, mount, err) < 0)
+        return -1;
+    return bench_note(result, err, "the pack is mounted on '%s' (%s), where M-path and M-walk read",
+                      bench_show(mount).text, environment->mounted_file_system);
 }
 
 /* What arms do or leave out because of the data. */
@@ -245,10 +260,11 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     struct corpus *corpus = &session->corpus;
     counts->is_synthetic = !session->options.dir;
     counts->inode_percent = -1;
-    if (scratch_open(&session->options, &session->scratch, err) < 0 ||
+    if ((session->options.mount && layout_check_mount(&session->options, err) < 0) ||
+        scratch_open(&session->options, &session->scratch, err) < 0 ||
         take_tree(session, err) < 0 || take_pack(session, counts, err) < 0 ||
         corpus_keys(corpus, counts, err) < 0 || note_content(counts, result, err) < 0 ||
-        layout_asis(corpus, err) < 0)
+        layout_asis(corpus, err) < 0 || take_mount(session, result, err) < 0)
         return -1;
     choose_open_flags(corpus);
     if (session->options.replay && replay_read(corpus, session->options.replay, result, err) < 0)
@@ -260,7 +276,7 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     if (corpus_space(corpus, counts, err) < 0)
         return -1;
     unsigned copies = count_layouts(session->options.layouts) - 1;
-    corpus->data.all_bytes = (double)counts->bytes * (copies + 3);
+    corpus->data.all_bytes = (double)counts->bytes * (copies + (session->options.mount ? 4 : 3));
     corpus->data.scratch = session->scratch.path;
     corpus->data.program = session->options.program;
     if (scratch_need(&session->scratch, counts->bytes * (copies + 1) + 4096, err) < 0 ||

@@ -41,6 +41,7 @@ enum bench_layout {
     BENCH_LAYOUT_FLAT,   /* one folder */
     BENCH_LAYOUT_FANOUT, /* two levels of folders */
     BENCH_LAYOUT_FRESH,  /* a straight copy: separates ageing from layout */
+    BENCH_LAYOUT_MOUNT,  /* the pack where the user has mounted it; its arms are the pack's */
     BENCH_LAYOUTS,
 };
 
@@ -58,6 +59,7 @@ struct bench_options {
     const char *dir;          /* the user's tree, never written to; NULL with sizes or a preset */
     const char *pack;         /* its pack; NULL: made in the scratch folder */
     const char *scratch;      /* a folder for scratch; NULL: beside dir, or the current folder */
+    const char *mount;        /* a folder that shows dir, where the pack is mounted; NULL: none */
     const char *replay;       /* a log of reads; NULL: none */
     const char *program;      /* sqlpack itself, for first reads; NULL: there are none */
     struct bench_sizes sizes; /* synthetic data */
@@ -251,6 +253,7 @@ struct bench_environment {
     char mitigations[64]; /* "off", or what the kernel's command line says; "" is the default */
     double memory_total_bytes, memory_available_bytes;
     char file_system[32], mount_point[256], mount_options[256];
+    char mounted_file_system[32]; /* of the mounted pack */
     double block_bytes, free_percent;
     char device[64], device_model[96], scheduler[64]; /* scheduler: the active one */
     int is_rotational, read_ahead_kib;
@@ -479,7 +482,8 @@ struct bench_tree {
     uint32_t *folders;         /* index into folder_paths, one a key; owned */
     const char **folder_paths; /* owned */
     size_t folder_count;
-    char *texts; /* owned */
+    char *texts;    /* owned */
+    int open_flags; /* of the files: O_NOATIME, where that is permitted for all of the tree */
 };
 
 /* What queries on metadata ask for. */
@@ -494,7 +498,6 @@ struct bench_data {
     const struct bench_key *keys;
     size_t key_count;
     uint64_t size_max;              /* of the largest key */
-    int open_flags;                 /* of the files: O_NOATIME, where that is permitted for all */
     const struct bench_tree *trees; /* by layout; root is NULL where there is none */
     const char *pack;
     const char *concat;

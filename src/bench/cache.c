@@ -47,6 +47,29 @@ const char *cache_refuses_cold(const char *path)
     }
 }
 
+static const struct bench_tree *tree_of(const struct bench_task *task)
+{
+    return &task->data->trees[task->series->layout];
+}
+
+uint64_t cache_paged_in(void)
+{
+    char text[8192];
+    auto_close int fd = open("/proc/vmstat", O_RDONLY | O_CLOEXEC);
+    ssize_t size = fd < 0 ? -1 : file_read(fd, text, sizeof(text) - 1);
+    text[size < 0 ? 0 : size] = '\0';
+    const char *at = strstr(text, "\npgpgin ");
+    return at ? strtoull(at + strlen("\npgpgin "), NULL, 10) * 1024 : 0;
+}
+
+bool cache_is_behind(const struct bench_task *task)
+{
+    struct statfs file_system;
+    return task->series->layout == BENCH_LAYOUT_MOUNT &&
+           statfs(tree_of(task)->root, &file_system) == 0 &&
+           (unsigned long)file_system.f_type == MAGIC_FUSE;
+}
+
 /* -- how much of a file is in the cache ---------------------------------------------------- */
 
 #ifndef SYS_cachestat
@@ -121,14 +144,11 @@ static void look_at(const char *path, int flags, struct residency *residency)
 
 /* -- of a task ----------------------------------------------------------------------------- */
 
-static const struct bench_tree *tree_of(const struct bench_task *task)
-{
-    return &task->data->trees[task->series->layout];
-}
-
 /* The one file that the arm reads; NULL: the files of a tree. */
 static const char *single_file(const struct bench_task *task)
 {
+    if (task->series->layout == BENCH_LAYOUT_MOUNT)
+        return NULL;
     switch (task->series->arm->side) {
     case BENCH_PACK:
         return task->data->pack;
@@ -141,13 +161,13 @@ static const char *single_file(const struct bench_task *task)
 
 void cache_prove(const struct bench_task *task, struct bench_run *run)
 {
-    struct residency residency = {0};
+    struct residency residency = {.is_unknown = cache_is_behind(task)};
     const char *single = single_file(task);
     if (single)
         look_at(single, 0, &residency);
     size_t step = task->order_count / SAMPLE_KEYS + 1;
-    for (size_t i = 0; !single && i < task->order_count; i += step)
-        look_at(tree_of(task)->paths[task->order[i]], task->data->open_flags, &residency);
+    for (size_t i = 0; !single && !residency.is_unknown && i < task->order_count; i += step)
+        look_at(tree_of(task)->paths[task->order[i]], tree_of(task)->open_flags, &residency);
     run->resident_percent = -1;
     run->proof = BENCH_UNVERIFIED;
     run->is_proven = false;
@@ -179,7 +199,7 @@ int cache_fill(const struct bench_task *task, struct sqlpack_error *err)
     if (single)
         return fill_file(single, 0, buffer, size, err);
     for (size_t i = 0; i < task->data->key_count; i++)
-        if (fill_file(tree_of(task)->paths[i], task->data->open_flags, buffer, size, err) < 0)
+        if (fill_file(tree_of(task)->paths[i], tree_of(task)->open_flags, buffer, size, err) < 0)
             return -1;
     return 0;
 }
@@ -198,7 +218,7 @@ int cache_evict(const struct bench_task *task, struct sqlpack_error *err)
     if (single)
         return evict_file(single, 0, err);
     for (size_t i = 0; i < task->order_count; i++)
-        if (evict_file(tree_of(task)->paths[task->order[i]], task->data->open_flags, err) < 0)
+        if (evict_file(tree_of(task)->paths[task->order[i]], tree_of(task)->open_flags, err) < 0)
             return -1;
     return 0;
 }

@@ -202,7 +202,11 @@ int child_run(const struct bench_task *task, const struct bench_pace *pace,
         mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (report == MAP_FAILED)
         return bench_no_memory(err);
+    bool is_behind = cache_is_behind(task);
+    uint64_t paged_in = is_behind ? cache_paged_in() : 0;
     int status = run_child(task, report, pace, err);
+    if (is_behind)
+        report->run.storage_read_bytes = cache_paged_in() - paged_in;
     if (status == 0)
         status = take_report(task, report, ret_run, hist, err);
     munmap(report, sizeof(*report));

@@ -228,9 +228,11 @@ static int tell_progress(struct comparison *comparison, struct sqlpack_error *er
 }
 
 /* Whether the file holds these bytes and no more. */
-static bool file_is(const char *path, int flags, const void *data, size_t size, char *buffer)
+static bool file_is(const struct bench_tree *tree, size_t key, const void *data, size_t size,
+                    char *buffer)
 {
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | flags);
+    auto_close int fd =
+        open(tree->paths[key], O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | tree->open_flags);
     return fd >= 0 && file_read(fd, buffer, size + 1) == (ssize_t)size &&
            memcmp(buffer, data, size) == 0;
 }
@@ -244,9 +246,11 @@ static int compare_key(struct comparison *comparison, struct sqlpack *pack, size
     size_t size;
     if (sqlpack_read(pack, key->name, &data, &size, err) < 0)
         return -1;
-    if (size != key->size || !file_is(corpus->trees[BENCH_LAYOUT_ASIS].paths[index],
-                                      corpus->data.open_flags, data, size, buffer))
+    const struct bench_tree *mount = &corpus->trees[BENCH_LAYOUT_MOUNT];
+    if (size != key->size || !file_is(&corpus->trees[BENCH_LAYOUT_ASIS], index, data, size, buffer))
         tell_difference(comparison, key->name, "is not the same in the pack");
+    else if (mount->root && !file_is(mount, index, data, size, buffer))
+        tell_difference(comparison, key->name, "is not the same where the pack is mounted");
     return 0;
 }
 

@@ -187,6 +187,15 @@ static void look_at_file_system(const char *path, struct bench_environment *to)
     }
 }
 
+void environment_mount(const char *path, struct bench_environment *environment)
+{
+    struct bench_environment at_path = {.file_system = "unknown"};
+    struct stat stat_of;
+    if (stat(path, &stat_of) == 0)
+        look_at_mount(stat_of.st_dev, &at_path);
+    memcpy(environment->mounted_file_system, at_path.file_system, sizeof(at_path.file_system));
+}
+
 /* -- quiet or not -------------------------------------------------------------------------- */
 
 /* "cpu user nice system idle iowait irq softirq steal guest guest_nice", in ticks. */

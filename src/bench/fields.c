@@ -91,7 +91,7 @@ const struct field fields_environment[] = {
     TEXT(kernel), TEXT(machine), TEXT(processor), INT(processor_count), TEXT(governor),
     TEXT(boost), TEXT(smt), TEXT(virtualisation), TEXT(clock_source), TEXT(mitigations),
     REAL(memory_total_bytes), REAL(memory_available_bytes), TEXT(file_system), TEXT(mount_point),
-    TEXT(mount_options), REAL(block_bytes), REAL(free_percent), TEXT(device), TEXT(device_model),
+    TEXT(mount_options), TEXT(mounted_file_system), REAL(block_bytes), REAL(free_percent), TEXT(device), TEXT(device_model),
     TEXT(scheduler), INT(is_rotational), INT(read_ahead_kib), REAL(load_start), REAL(load_end),
     REAL(steal_percent), REAL(psi_some_percent), TEXT(sqlite_version), TEXT(sqlite_source),
     TEXT(pragmas), END,

@@ -65,13 +65,10 @@ int bench_first_read(int count, char **words)
         return -1;
     const char *path = words[PATH];
     const struct bench_key key = {.name = words[NAME], .id = id, .size = (uint64_t)size};
-    const struct bench_tree trees[BENCH_LAYOUTS] = {[BENCH_LAYOUT_ASIS] = {.paths = &path}};
-    const struct bench_data data = {.keys = &key,
-                                    .key_count = 1,
-                                    .size_max = key.size,
-                                    .open_flags = (int)flags,
-                                    .trees = trees,
-                                    .pack = path};
+    const struct bench_tree trees[BENCH_LAYOUTS] = {
+        [BENCH_LAYOUT_ASIS] = {.paths = &path, .open_flags = (int)flags}};
+    const struct bench_data data = {
+        .keys = &key, .key_count = 1, .size_max = key.size, .trees = trees, .pack = path};
     const struct bench_series series = {.arm = arm};
     const struct bench_task task = {.data = &data, .series = &series};
     size_t capacity = (size_t)size + 1;
@@ -94,17 +91,16 @@ static int start(const struct bench_task *task, size_t index, int pipe_end, pid_
     const struct bench_data *data = task->data;
     const struct bench_arm *arm = task->series->arm;
     const struct bench_key *key = &data->keys[index];
+    const struct bench_tree *tree = &data->trees[task->series->layout];
     char id[24], size[24], flags[24];
     snprintf(id, sizeof(id), "%lld", (long long)key->id);
     snprintf(size, sizeof(size), "%llu", (unsigned long long)key->size);
-    snprintf(flags, sizeof(flags), "%d", data->open_flags);
+    snprintf(flags, sizeof(flags), "%d", tree->open_flags);
     const char *words[] = {"sqlpack",
                            "bench",
                            BENCH_FIRST_READ_OPTION,
                            [3 + ARM] = arm->name,
-                           [3 + PATH] = arm->side == BENCH_FILES
-                                            ? data->trees[task->series->layout].paths[index]
-                                            : data->pack,
+                           [3 + PATH] = arm->side == BENCH_FILES ? tree->paths[index] : data->pack,
                            [3 + NAME] = key->name,
                            [3 + ID] = id,
                            [3 + SIZE] = size,

@@ -98,7 +98,7 @@ static int add_paths(struct layout *layout, struct bench_tree *tree, const struc
     for (size_t i = 0; i < corpus->data.key_count; i++) {
         char made[64] = "";
         const struct bench_key *key = &corpus->keys[i];
-        bool has_name = tree->layout == BENCH_LAYOUT_ASIS || tree->layout == BENCH_LAYOUT_FRESH;
+        bool has_name = tree->layout != BENCH_LAYOUT_FLAT && tree->layout != BENCH_LAYOUT_FANOUT;
         if (!has_name)
             name_key(tree->layout, key, i, corpus->data.key_count, made, sizeof(made));
         if (add_path(layout, tree, i, has_name ? key->name : made) < 0)
@@ -151,6 +151,29 @@ int layout_asis(struct corpus *corpus, struct sqlpack_error *err)
     return make_paths(corpus, BENCH_LAYOUT_ASIS, corpus->dir, err);
 }
 
+int layout_check_mount(const struct bench_options *options, struct sqlpack_error *err)
+{
+    struct stat tree, mount;
+    struct bench_shown shown = bench_show(options->mount);
+    if (stat(options->dir, &tree) < 0)
+        return bench_fail_errno(err, "cannot open '%s'", bench_show(options->dir).text);
+    if (stat(options->mount, &mount) < 0)
+        return bench_fail_errno(err, "cannot open '%s'", shown.text);
+    const char *why = NULL;
+    if (!S_ISDIR(mount.st_mode))
+        why = "it is not a folder";
+    else if (mount.st_dev == tree.st_dev && mount.st_ino == tree.st_ino)
+        why = "it is the tree itself";
+    return why ? bench_fail(err, SQLPACK_INVALID, "cannot read a mounted pack in '%s': %s",
+                            shown.text, why)
+               : 0;
+}
+
+int layout_mount(struct corpus *corpus, const char *mount, struct sqlpack_error *err)
+{
+    return make_paths(corpus, BENCH_LAYOUT_MOUNT, mount, err);
+}
+
 /* -- copies ------------------------------------------------------------------------------- */
 
 int layout_parents(char *path, size_t root_bytes)
@@ -180,7 +203,8 @@ static int create_file(const char *path, size_t root_bytes)
 int corpus_read(const struct corpus *corpus, size_t key, void *buffer, struct sqlpack_error *err)
 {
     const char *path = corpus->trees[BENCH_LAYOUT_ASIS].paths[key];
-    auto_close int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | corpus->data.open_flags);
+    auto_close int fd =
+        open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | corpus->trees[BENCH_LAYOUT_ASIS].open_flags);
     uint64_t size = corpus->keys[key].size;
     ssize_t got = fd < 0 ? -1 : file_read(fd, buffer, size + 1);
     if (got < 0)
@@ -209,6 +233,7 @@ int layout_copy(struct corpus *corpus, enum bench_layout layout, const char *roo
         return bench_fail_errno(err, "cannot create '%s'", bench_show(root).text);
     if (make_paths(corpus, layout, root, err) < 0)
         return -1;
+    corpus->trees[layout].open_flags = corpus->trees[BENCH_LAYOUT_ASIS].open_flags;
     auto_free char *buffer = malloc(corpus->data.size_max + 1);
     if (!buffer)
         return bench_no_memory(err);

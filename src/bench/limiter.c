@@ -76,8 +76,8 @@ struct bench_words bench_limit(const struct bench_corpus *corpus, const struct b
     if (totals.storage_read_bytes / totals.ops >= 1)
         snprintf(text + strlen(text), size - strlen(text), ", %.1f KiB off the disk",
                  totals.storage_read_bytes / totals.ops / 1024);
-    if (series->arm->side == BENCH_PACK && corpus->inflated_count == 0 &&
-        question->workload <= BENCH_READ_ALL)
+    if (series->arm->side == BENCH_PACK && series->layout != BENCH_LAYOUT_MOUNT &&
+        corpus->inflated_count == 0 && question->workload <= BENCH_READ_ALL)
         snprintf(text + strlen(text), size - strlen(text), ", %.0f pages",
                  bench_row_pages(corpus->size_p50, corpus->page_bytes));
     return words;

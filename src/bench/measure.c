@@ -353,7 +353,7 @@ static void choose_passes(struct bench_case *question, size_t count, double roun
 static const char *refuse(const struct measure *measure, const struct bench_case *question)
 {
     if (question->state == BENCH_COLD || question->state == BENCH_FULL_COLD)
-        for (size_t i = 0; i < BENCH_LAYOUTS; i++) {
+        for (size_t i = 0; i < BENCH_LAYOUT_MOUNT; i++) { /* of a mount its series tells */
             const char *root = measure->data->trees[i].root;
             const char *why = root ? cache_refuses_cold(root) : NULL;
             if (why)

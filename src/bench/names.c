@@ -55,7 +55,8 @@ const char *bench_layout_name(enum bench_layout layout)
     static const char *const names[BENCH_LAYOUTS] = {[BENCH_LAYOUT_ASIS] = "asis",
                                                      [BENCH_LAYOUT_FLAT] = "flat",
                                                      [BENCH_LAYOUT_FANOUT] = "fanout",
-                                                     [BENCH_LAYOUT_FRESH] = "fresh"};
+                                                     [BENCH_LAYOUT_FRESH] = "fresh",
+                                                     [BENCH_LAYOUT_MOUNT] = "mount"};
     return names[layout];
 }
 

@@ -83,7 +83,7 @@ static int add_arms(struct bench_case *question, const struct bench_arm *const *
 static int add_layouts(struct bench_case *question, unsigned layouts, struct sqlpack_error *err)
 {
     int status = 0;
-    for (unsigned i = BENCH_LAYOUT_ASIS + 1; i < BENCH_LAYOUTS && status == 0; i++)
+    for (unsigned i = BENCH_LAYOUT_ASIS + 1; i <= BENCH_LAYOUT_FRESH && status == 0; i++)
         if (layouts & 1u << i) {
             enum bench_layout layout = (enum bench_layout)i;
             char path[64], best[64];
@@ -98,6 +98,21 @@ static int add_layouts(struct bench_case *question, unsigned layouts, struct sql
                 status = plan_effect(question, BENCH_OTHER, best, "F-best", err);
         }
     return status;
+}
+
+/* The mounted pack, beside the files that it looks like. */
+static int add_mount(struct bench_case *question, const struct bench_options *options,
+                     const char *files, const struct bench_arm *arm, struct sqlpack_error *err)
+{
+    if (!options->mount)
+        return 0;
+    if (plan_series(question, arm, BENCH_LAYOUT_MOUNT, arm->name, err) < 0 ||
+        plan_effect(question, BENCH_OTHER, files, arm->name, err) < 0)
+        return -1;
+    const char *why = bench_is_cold(question) ? cache_refuses_cold(options->mount) : NULL;
+    struct bench_series *series = &question->series[question->series_count - 1];
+    snprintf(series->missing, sizeof(series->missing), "%s", why ? why : "");
+    return 0;
 }
 
 /* -- reads -------------------------------------------------------------------------------- */
@@ -129,7 +144,8 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
     question->wanted_ops = WANTED_READS;
     const char *best = state == BENCH_WARM ? "S-mmap" : "S-imm";
     if (plan_effect(question, BENCH_DROP_IN, "F-path", "S-naive", err) < 0 ||
-        plan_effect(question, BENCH_BEST, "F-best", best, err) < 0)
+        plan_effect(question, BENCH_BEST, "F-best", best, err) < 0 ||
+        add_mount(question, options, "F-path", &arm_mount_path, err) < 0)
         return -1;
     if (workload != BENCH_READ_RANDOM)
         return 0;
@@ -142,8 +158,8 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
 
 /* -- everything once, queries, writes ------------------------------------------------------- */
 
-static int add_full_read(struct bench_result *result, enum bench_state state, bool with_control,
-                         struct sqlpack_error *err)
+static int add_full_read(struct bench_result *result, const struct bench_options *options,
+                         enum bench_state state, bool with_control, struct sqlpack_error *err)
 {
     static const struct bench_arm *const arms[] = {&arm_file_walk, &arm_file_inode, &arm_pack_scan,
                                                    &arm_pack_mapped_scan, NULL};
@@ -154,7 +170,8 @@ static int add_full_read(struct bench_result *result, enum bench_state state, bo
     question->wanted_ops = WANTED_READS;
     return plan_effect(question, BENCH_DROP_IN, "F-walk", "S-scan", err) < 0 ||
                    plan_effect(question, BENCH_BEST, "F-inode",
-                               state == BENCH_WARM ? "S-mscan" : "S-scan", err) < 0
+                               state == BENCH_WARM ? "S-mscan" : "S-scan", err) < 0 ||
+                   add_mount(question, options, "F-walk", &arm_mount_walk, err) < 0
                ? -1
                : 0;
 }
@@ -285,7 +302,7 @@ static int plan_quick(const struct plan *plan, struct sqlpack_error *err)
 {
     return add_reads(plan->result, plan->options, BENCH_READ_RANDOM, BENCH_WARM, few_readers, err) <
                        0 ||
-                   add_full_read(plan->result, BENCH_WARM, false, err) < 0 ||
+                   add_full_read(plan->result, plan->options, BENCH_WARM, false, err) < 0 ||
                    add_short_query(plan->result, plan->corpus, err) < 0
                ? -1
                : 0;
@@ -296,7 +313,7 @@ static int plan_default(const struct plan *plan, struct sqlpack_error *err)
     struct bench_result *result = plan->result;
     const struct bench_options *options = plan->options;
     if (add_reads(result, options, BENCH_READ_RANDOM, BENCH_WARM, all_readers, err) < 0 ||
-        add_full_read(result, BENCH_WARM, true, err) < 0 ||
+        add_full_read(result, options, BENCH_WARM, true, err) < 0 ||
         add_queries(result, plan->corpus, err) < 0 || add_first_read(result, options, err) < 0 ||
         add_threads(result, 2, err) < 0 ||
         /* what is cold comes behind, so that nothing is warmed twice; mmap takes ten times as long
@@ -304,7 +321,7 @@ static int plan_default(const struct plan *plan, struct sqlpack_error *err)
         add_reads(result, options, BENCH_READ_RANDOM, BENCH_COLD,
                   options->preset == BENCH_PRESET_FULL ? cold_readers : few_cold_readers,
                   err) < 0 ||
-        add_full_read(result, BENCH_COLD, true, err) < 0)
+        add_full_read(result, options, BENCH_COLD, true, err) < 0)
         return -1;
     for (enum bench_workload w = BENCH_WRITE_CREATE; w <= BENCH_WRITE_DELETE; w++)
         if (add_writes(result, options, w, err) < 0)

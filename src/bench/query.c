@@ -49,6 +49,7 @@ void query_hit(struct query_answer *answer, const char *name, size_t size)
 
 struct walk {
     const struct bench_task *task;
+    const struct bench_tree *tree;
     struct query_answer *answer;
     struct buf path; /* of the entry, below the root */
     void *buffer;    /* for content */
@@ -59,7 +60,7 @@ static int walk_folder(struct walk *walk, int fd);
 
 static int read_hit(struct walk *walk, int folder, const char *leaf)
 {
-    auto_close int fd = openat(folder, leaf, O_RDONLY | O_CLOEXEC | walk->task->data->open_flags);
+    auto_close int fd = openat(folder, leaf, O_RDONLY | O_CLOEXEC | walk->tree->open_flags);
     ssize_t got = fd < 0 ? -1 : file_read(fd, walk->buffer, walk->capacity);
     if (got < 0)
         return -1;
@@ -109,7 +110,7 @@ static int visit(struct walk *walk, int folder, const struct dirent *entry)
     if (!is_folder)
         return 0;
     int fd = openat(folder, entry->d_name,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | walk->task->data->open_flags);
+                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | walk->tree->open_flags);
     return fd < 0 ? -1 : walk_folder(walk, fd);
 }
 
@@ -149,13 +150,15 @@ static int query_walk(const struct bench_task *task, void *state, struct query_a
                       struct sqlpack_error *err)
 {
     struct walk *walk = state;
-    const char *root = task->data->trees[task->series->layout].root;
+    walk->tree = &task->data->trees[task->series->layout];
     walk->answer = answer;
     walk->path.size = 0;
-    int fd = open(root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | task->data->open_flags);
+    int fd = open(walk->tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | walk->tree->open_flags);
     int status = fd < 0 ? -1 : walk_folder(walk, fd);
     walk->answer = NULL;
-    return status < 0 ? bench_fail_errno(err, "cannot walk over '%s'", bench_show(root).text) : 0;
+    return status < 0
+               ? bench_fail_errno(err, "cannot walk over '%s'", bench_show(walk->tree->root).text)
+               : 0;
 }
 
 static void walk_release(struct walk *walk)

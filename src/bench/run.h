@@ -127,6 +127,10 @@ int layout_copy(struct corpus *corpus, enum bench_layout layout, const char *roo
                 const struct bench_pace *pace, struct sqlpack_error *err);
 void layout_release(struct bench_tree *tree);
 
+/* A folder where the pack is mounted: not the tree itself; then the paths of all keys in it. */
+int layout_check_mount(const struct bench_options *options, struct sqlpack_error *err);
+int layout_mount(struct corpus *corpus, const char *mount, struct sqlpack_error *err);
+
 /* Makes the folders of a path, from below its first `root_bytes` bytes on. 0, or -1 with errno. */
 int layout_parents(char *path, size_t root_bytes);
 
@@ -147,6 +151,15 @@ uint64_t synthetic_bytes(const struct bench_sizes *sizes);
 
 /* Why the data of this path cannot be made cold; NULL: it can. */
 const char *cache_refuses_cold(const char *path);
+
+/* Bytes that the whole machine has read from storage since it was started; 0: unknown. */
+uint64_t cache_paged_in(void);
+
+/*
+ * Whether another process reads for the task, which FUSE means. What it has in the cache cannot
+ * be asked, nor counted with what the task reads.
+ */
+bool cache_is_behind(const struct bench_task *task);
 
 /* Reads all that the series would read, so that it is in the cache. */
 int cache_fill(const struct bench_task *task, struct sqlpack_error *err);
@@ -259,6 +272,7 @@ struct environment_start {
     uint64_t cpu_total, cpu_steal, pressure_us, at_ns;
     char governor[32], throttled[32];
 };
+void environment_mount(const char *path, struct bench_environment *environment);
 void environment_begin(struct environment_start *start, const char *path,
                        struct bench_environment *ret_environment);
 void environment_end(const struct environment_start *start, struct bench_result *result);
@@ -271,6 +285,7 @@ int bench_compare_keys(const void *a, const void *b);
 
 extern const struct bench_arm arm_file_stdio, arm_file_path, arm_file_best, arm_file_walk,
     arm_file_inode;
+extern const struct bench_arm arm_mount_path, arm_mount_walk;
 extern const struct bench_arm *const arm_file_uring; /* NULL: built without liburing */
 extern const struct bench_arm arm_pack_naive, arm_pack_txn, arm_pack_rowid, arm_pack_blob,
     arm_pack_immutable, arm_pack_mmap, arm_pack_library, arm_pack_scan, arm_pack_mapped_scan;

@@ -46,6 +46,8 @@ static int parse(const struct command *self, struct request *request, int argc, 
                    "quick (half a minute), default (three), full, kvtest or csv"),
         OPT_TEXT(0, "layout", "LIST", &request->layout,
                  "the files as they are and in copies: asis,flat,fanout,fresh (default: asis)"),
+        OPT_TEXT(0, "mount", "FOLDER", &options->mount,
+                 "read in FOLDER too, where the pack is mounted by FUSE or otherwise"),
         OPT_TEXT(0, "replay", "LOG", &options->replay,
                  "read what LOG names, in its order: a path a line, or a web server's log"),
         OPT_FLAG(0, "drop-caches", &options->drop_caches,
@@ -142,10 +144,10 @@ static bool take_layouts(const char *text, unsigned *ret_layouts)
     for (;; text++) {
         size_t size = strcspn(text, ",");
         size_t i = 0;
-        while (i < BENCH_LAYOUTS &&
+        while (i < sizeof(layouts) / sizeof(layouts[0]) &&
                (strlen(layouts[i]) != size || strncmp(text, layouts[i], size) != 0))
             i++;
-        if (i == BENCH_LAYOUTS)
+        if (i == sizeof(layouts) / sizeof(layouts[0]))
             return false;
         *ret_layouts |= 1u << i;
         text += size;
@@ -171,6 +173,8 @@ static int complete(const struct command *self, struct request *request, bool ha
     if (request->layout && !take_layouts(request->layout, &options->layouts))
         return notice_usage(self, "--layout takes asis, flat, fanout and fresh, not '%s'",
                             notice_name(request->layout).text);
+    if (!has_dir && options->mount)
+        return notice_usage(self, "--mount needs DIR, whose pack is mounted");
     bool makes_data = request->synthetic || options->preset == BENCH_PRESET_KVTEST ||
                       options->preset == BENCH_PRESET_CSV;
     if (has_dir && request->synthetic)

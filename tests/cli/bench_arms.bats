@@ -52,3 +52,82 @@ make_files() {
     run sqlpack bench --list-options
     [[ $output != *first-read* ]]
 }
+
+# case_of WORKLOAD STATE: that case of the JSON on standard input.
+case_of() {
+    jq --arg workload "$1" --arg state "$2" \
+        '.cases[] | select(.workload == $workload and .state == $state and .threads == 1)'
+}
+
+@test "bench: a mounted pack is read beside the files, and only read" {
+    need jq
+    make_files tree 20
+    cp -r tree mount
+    "$BUILD/unit/treedump" mount >before
+    run_ok sqlpack bench --json --rounds 1 --budget 1 --mount mount tree
+    "$BUILD/unit/treedump" mount >after
+    diff before after
+    jq -e '.environment.mounted_file_system | length > 0' <<<"$output"
+    jq -e '.notes | any(test("mounted on .mount. .*, where M-path and M-walk read"))' <<<"$output"
+    local arm='.missing == "" and .side == "pack" and .layout == "mount" and all(.runs[]; .is_done)'
+    case_of "random read" warm <<<"$output" | jq -e ".series[] | select(.label == \"M-path\") | $arm"
+    case_of "full read" warm <<<"$output" | jq -e ".series[] | select(.label == \"M-walk\") | $arm"
+    case_of "random read" warm <<<"$output" | jq -e '. as $case | any(.effects[]; .pair == "other" and
+        $case.series[.files].label == "F-path" and $case.series[.pack].label == "M-path")'
+    jq -e 'any(.cases[]; .results_differ) | not' <<<"$output"
+    [ "$(stat -f -c %T .)" != tmpfs ] || return 0
+    case_of "random read" "data cold" <<<"$output" | jq -e ".series[] | select(.label == \"M-path\") |
+        $arm and all(.runs[]; .storage_read_bytes > 0)"
+}
+
+@test "bench: what is mounted is compared with the pack before the clock starts" {
+    make_files tree 5
+    cp -r tree mount
+    printf 'X' >mount/b/3.txt
+    rm mount/b/4.txt
+    run_fails 1 sqlpack bench --preset quick --mount mount tree
+    [[ $stderr == *"'b/3.txt': is not the same where the pack is mounted"* ]]
+    [[ $stderr == *"'b/4.txt': is not the same where the pack is mounted"* ]]
+    [ "$(wc -l <<<"$stderr")" -eq 2 ]
+    [[ $output == *"VERDICT WITHHELD"* && $output != *"random read"* ]]
+    [ -z "$(find . -name '.sqlpack-*')" ]
+}
+
+@test "bench: what cannot be a mounted pack is refused before anything is made" {
+    make_files tree 5
+    ln -s tree link
+    echo file >file
+    local folder
+    for folder in tree link tree/ ./tree/../tree; do
+        run_fails 2 sqlpack bench --mount "$folder" tree
+        [[ $stderr == *"cannot read a mounted pack in "*": it is the tree itself"* ]]
+    done
+    run_fails 2 sqlpack bench --mount file tree
+    [[ $stderr == *"cannot read a mounted pack in 'file': it is not a folder"* ]]
+    run_fails 2 sqlpack bench --mount missing tree
+    run_fails 2 sqlpack bench --mount tree --synthetic 10:fixed:1K
+    run_fails 2 sqlpack bench --layout mount tree
+    [ -z "$(find . -name '.sqlpack-*')" ]
+}
+
+@test "bench: a mount by FUSE is read, and said not to be cold" {
+    need jq bindfs unshare
+    need_mounts
+    [ -c /dev/fuse ] || skip "no /dev/fuse here"
+    make_files tree 20
+    cp -r tree shown
+    mkdir mount
+    cat >inside <<'SH'
+bindfs shown mount || exit 9
+sqlpack bench --json --rounds 1 --budget 1 --mount mount tree
+status=$?
+umount mount
+exit $status
+SH
+    run_ok unshare -m bash inside
+    jq -e '.environment.mounted_file_system | startswith("fuse")' <<<"$output"
+    case_of "random read" warm <<<"$output" | jq -e '.series[] | select(.label == "M-path") |
+        .missing == "" and all(.runs[]; .is_done and (.proof == "unverified" or .proof == "no reads"))'
+    case_of "random read" "data cold" <<<"$output" | jq -e '.missing != "" or (.series[] |
+        select(.label == "M-path") | .missing == "a FUSE file system has caches of its own")'
+}
