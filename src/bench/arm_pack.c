@@ -16,6 +16,7 @@
 
 struct pack {
     const struct bench_data *data;
+    const char *path;
     sqlite3 *db;
     sqlite3_stmt *select;
     sqlite3_blob *blob;
@@ -80,11 +81,11 @@ static int open_database(struct pack *pack, enum how how)
     auto_release(buf_release) struct buf uri = {0};
     int flags = SQLITE_OPEN_READONLY;
     if (how & IMMUTABLE) {
-        if (immutable_uri(pack->data->pack, &uri) < 0)
+        if (immutable_uri(pack->path, &uri) < 0)
             return SQLITE_NOMEM;
         flags |= SQLITE_OPEN_URI;
     }
-    return sqlite3_open_v2(how & IMMUTABLE ? uri.data : pack->data->pack, &pack->db, flags, NULL);
+    return sqlite3_open_v2(how & IMMUTABLE ? uri.data : pack->path, &pack->db, flags, NULL);
 }
 
 /* Maps all of the file, as far as this build of SQLite can. */
@@ -130,6 +131,7 @@ static int open_pack(const struct bench_task *task, enum how how, void **ret_sta
     if (!pack)
         return bench_no_memory(err);
     pack->data = task->data;
+    pack->path = task->pack;
     pack->deflated = malloc(task->data->size_max + 1);
     int code = pack->deflated ? start(pack, how) : SQLITE_NOMEM;
     if (code != SQLITE_OK)
@@ -302,7 +304,7 @@ static int open_library(const struct bench_task *task, void **ret_state, struct 
     if (!pack)
         return bench_no_memory(err);
     pack->data = task->data;
-    if (sqlpack_open(task->data->pack, &pack->library, err) < 0) {
+    if (sqlpack_open(task->pack, &pack->library, err) < 0) {
         close_pack(pack);
         return -1;
     }

@@ -16,6 +16,7 @@
 #define SECOND           1000000000u
 #define WARM_SHARE       0.6  /* of the available memory, at most, for data that is read warm */
 #define FEW_KEYS         1000 /* with fewer the budget shrinks in proportion */
+#define ROUNDS_LIMIT     63   /* where the budget allows more than there must be */
 #define CASE_MIN_NS      300000000u
 #define CSV_RECORD_BYTES 20000 /* a file of a line takes a block, in two layouts, twice */
 #define SYNTHETIC_FILES  100000
@@ -29,6 +30,7 @@ struct session {
     struct scratch scratch;
     struct corpus corpus;
     struct environment_start start;
+    size_t round_limit;
     uint64_t stamp;
 };
 
@@ -40,8 +42,9 @@ static void session_release(struct session *session)
 
 /* -- options ------------------------------------------------------------------------------ */
 
-static void complete(struct bench_options *options)
+static void complete(struct session *session)
 {
+    struct bench_options *options = &session->options;
     static const struct {
         unsigned round_count, seconds;
     } defaults[] = {[BENCH_PRESET_DEFAULT] = {15, 170},
@@ -49,6 +52,7 @@ static void complete(struct bench_options *options)
                     [BENCH_PRESET_FULL] = {15, 1200},
                     [BENCH_PRESET_KVTEST] = {11, 170},
                     [BENCH_PRESET_CSV] = {11, 60}};
+    session->round_limit = options->round_count ? options->round_count : ROUNDS_LIMIT;
     if (!options->round_count)
         options->round_count = defaults[options->preset].round_count;
     if (!options->budget_ns)
@@ -317,6 +321,7 @@ static int measure_all(struct session *session, struct bench_result *result,
     struct measure measure = {.data = &session->corpus.data,
                               .pace = &session->pace,
                               .round_count = session->options.round_count,
+                              .round_limit = session->round_limit,
                               .memory_bytes = available < 0 ? -1 : available * WARM_SHARE,
                               .seed = session->options.seed};
     uint64_t budget_all_ns = scale(session, session->options.budget_ns);
@@ -369,8 +374,10 @@ static int run_session(struct session *session, struct bench_result *result,
              (unsigned long long)differences, (unsigned long long)result->corpus.file_count);
     if (differences)
         return 0;
-    measure_overhead(&result->clock_ns, &result->overhead_ns);
+    session->corpus.data.clock = clock_choose();
+    measure_overhead(&session->corpus.data.clock, &result->clock_ns, &result->overhead_ns);
     if (plan_make(&session->options, &session->corpus, result, err) < 0 ||
+        copies_make(&session->corpus, &session->scratch, result, &session->pace, err) < 0 ||
         measure_all(session, result, err) < 0)
         return -1;
     check_change(session, &result->gates[BENCH_GATE_CHANGE]);
@@ -382,7 +389,7 @@ int bench_run(const struct bench_options *options, struct bench_result *ret_resu
               struct sqlpack_error *err)
 {
     auto_release(session_release) struct session session = {.options = *options};
-    complete(&session.options);
+    complete(&session);
     session.pace = (struct bench_pace){.hooks = &session.options.hooks,
                                        .started_ns = bench_now(),
                                        .budget_ns = session.options.budget_ns};

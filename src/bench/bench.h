@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <sys/types.h>
 
+#include "bench/clock.h"
 #include "bench/hist.h"
 #include "bench/stats.h"
 #include "sqlpack.h"
@@ -135,14 +136,13 @@ enum bench_proof {
 /* One arm in one round, measured in a process of its own. */
 struct bench_run {
     bool is_done;                /* false: it could not be; see the series' `missing` */
-    uint64_t op_count;           /* reads, queries, writes; of all passes */
-    uint64_t passes;             /* through the keys of the round; 0: once */
+    uint64_t op_count;           /* reads, queries, writes */
     uint64_t bytes;              /* content that reached the caller's buffer, or was written */
     uint64_t elapsed_ns;         /* of the timed loop */
     uint64_t setup_ns;           /* open and prepare, outside the loop; inside: kvtest's, and a
                                     first read's time until main */
     uint64_t match_count;        /* of a query: hits */
-    uint64_t sum;                /* of the bytes touched: equal where arms read the same */
+    uint64_t sum;                /* of what the round asked for: equal where arms read the same */
     uint64_t user_ns, system_ns; /* processor time in the loop */
     uint64_t minor_faults, major_faults;
     uint64_t voluntary_switches, involuntary_switches;
@@ -186,7 +186,6 @@ struct bench_series {
     char label[64];                 /* unique in its case: "F-path", "--mmap 1G", "F-path again" */
     enum bench_published published; /* its row */
     char missing[200];              /* why it has no runs; "": it has */
-    size_t passes;                  /* of a run, through the keys of the round */
     struct bench_run warm_up;       /* printed, not counted */
     struct bench_run *runs;         /* one a round; owned by the result */
     struct hist *hist;              /* of all of them; owned */
@@ -500,11 +499,14 @@ struct bench_data {
     uint64_t size_max;              /* of the largest key */
     const struct bench_tree *trees; /* by layout; root is NULL where there is none */
     const char *pack;
+    char *const *copies; /* of the pack: so that arms in turns have a file each (copies.c) */
+    size_t copy_count;
     const char *concat;
     const char *kvtest; /* kvtest's database; NULL: none */
     struct bench_filter filter;
-    const char *scratch;    /* for arms that write */
-    const char *program;    /* for first reads */
+    const char *scratch; /* for arms that write */
+    const char *program; /* for first reads */
+    struct bench_clock clock;
     double all_bytes;       /* of all layouts, pack and concatenation together */
     const uint32_t *by_id;  /* all keys, as they lie in the pack */
     size_t record_count;    /* of the CSV benchmark */
@@ -517,9 +519,11 @@ struct bench_task {
     const struct bench_data *data;
     const struct bench_case *question;
     const struct bench_series *series;
+    const char *pack;      /* data->pack, or a copy */
     const uint32_t *order; /* keys, in this order for all arms of a round */
     size_t order_count;    /* operations; queries use no key */
-    size_t passes;         /* how often a reading arm goes through the order; 0: once */
+    uint32_t part_count;   /* of the order, one a turn, for arms that read */
+    int link;              /* to the process that gives the turns */
     uint64_t seed;         /* of the round */
 };
 

@@ -151,7 +151,7 @@ static const char *single_file(const struct bench_task *task)
         return NULL;
     switch (task->series->arm->side) {
     case BENCH_PACK:
-        return task->data->pack;
+        return task->pack;
     case BENCH_CONTROL:
         return task->data->concat;
     default:

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "bench/bench.h"
@@ -138,30 +139,63 @@ static void work(const struct bench_task *task, struct report *report)
     _exit(0);
 }
 
+/* What the parent says to a child that takes turns: a part of the order, or that it is over. */
+#define NO_MORE_TURNS UINT32_MAX
+
+bool child_next(const struct bench_task *task, uint64_t elapsed_ns, uint32_t *ret_part)
+{
+    return file_write(task->link, &elapsed_ns, sizeof(elapsed_ns)) == 0 &&
+           file_read(task->link, ret_part, sizeof(*ret_part)) == sizeof(*ret_part) &&
+           *ret_part != NO_MORE_TURNS;
+}
+
 /* -- the parent --------------------------------------------------------------------------- */
 
-/* The child holds the other end of the pipe until it is gone. */
-static int await(pid_t child, int pipe_end, const struct bench_pace *pace,
+static bool takes_turns(const struct bench_task *task)
+{
+    return task->series->arm->read && task->question->workload != BENCH_FIRST_READ;
+}
+
+/* Until the child says something, or is gone. */
+static int await(const struct child *child, const struct bench_pace *pace,
                  struct sqlpack_error *err)
 {
-    struct pollfd end = {.fd = pipe_end, .events = POLLIN};
+    struct pollfd link = {.fd = child->task.link, .events = POLLIN};
     int status = 0;
-    while (status == 0 && poll(&end, 1, TICK_MS) <= 0)
+    while (status == 0 && poll(&link, 1, TICK_MS) <= 0)
         status = bench_tick(pace, err);
-    if (status < 0)
-        kill(child, SIGKILL);
-    int how;
-    while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        ;
     return status;
 }
 
-static int take_report(const struct bench_task *task, const struct report *report,
-                       struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err)
+static void reap(struct child *child)
 {
+    int how;
+    while (child->pid > 0 && waitpid(child->pid, &how, 0) < 0 && errno == EINTR)
+        ;
+    child->pid = 0;
+}
+
+void child_release(struct child *child)
+{
+    if (child->pid > 0)
+        kill(child->pid, SIGKILL);
+    reap(child);
+    if (child->report) {
+        close(child->task.link);
+        munmap(child->report, sizeof(*child->report));
+    }
+    child->report = NULL;
+}
+
+/* Once it has ended: what it reported, or why it could not. */
+static int take_report(struct child *child, struct bench_run *ret_run, struct hist *hist,
+                       struct sqlpack_error *err)
+{
+    const struct report *report = child->report;
+    reap(child);
     if (!report->is_complete)
         return bench_fail(err, SQLPACK_IO, "cannot measure %s: its process was killed",
-                          task->series->label);
+                          child->task.series->label);
     if (report->status < 0) {
         *err = report->err;
         return -1;
@@ -177,38 +211,94 @@ static int take_report(const struct bench_task *task, const struct report *repor
     return 0;
 }
 
-static int run_child(const struct bench_task *task, struct report *report,
-                     const struct bench_pace *pace, struct sqlpack_error *err)
+/* The child says how long it has been reading, when it is ready for a turn. */
+static int await_ready(struct child *child, const struct bench_pace *pace,
+                       struct sqlpack_error *err)
+{
+    if (await(child, pace, err) < 0)
+        return -1;
+    if (file_read(child->task.link, &child->elapsed_ns, sizeof(child->elapsed_ns)) ==
+        sizeof(child->elapsed_ns))
+        return 0;
+    struct bench_run run = {0};
+    if (take_report(child, &run, NULL, err) == 0)
+        bench_fail(err, SQLPACK_IO, "cannot measure %s: its process has ended too early",
+                   child->task.series->label);
+    return -1;
+}
+
+static int start(struct child *child, struct sqlpack_error *err)
 {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return bench_fail_errno(err, "cannot make a pipe");
-    pid_t child = fork();
-    if (child == 0)
-        work(task, report);
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) < 0)
+        return bench_fail_errno(err, "cannot make a socket");
+    child->task.link = ends[1];
+    child->pid = fork();
+    if (child->pid == 0) {
+        close(ends[0]);
+        work(&child->task, child->report);
+    }
+    child->task.link = ends[0];
     close(ends[1]);
-    int status = child < 0 ? bench_fail_errno(err, "cannot start a process")
-                           : await(child, ends[0], pace, err);
-    close(ends[0]);
-    return status;
+    return child->pid < 0 ? bench_fail_errno(err, "cannot start a process") : 0;
+}
+
+int child_start(const struct bench_task *task, const struct bench_pace *pace,
+                struct child *ret_child, struct sqlpack_error *err)
+{
+    auto_release(child_release) struct child child = {.task = *task,
+                                                      .is_behind = cache_is_behind(task)};
+    if (bench_tick(pace, err) < 0)
+        return -1;
+    child.task.link = -1;
+    child.report = mmap(NULL, sizeof(*child.report), PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (child.report == MAP_FAILED) {
+        child.report = NULL;
+        return bench_no_memory(err);
+    }
+    if (start(&child, err) < 0 || (takes_turns(task) && await_ready(&child, pace, err) < 0))
+        return -1;
+    *ret_child = child;
+    child = (struct child){0};
+    return 0;
+}
+
+static void tell(const struct child *child, uint32_t part)
+{
+    /* one that is gone is noticed where its answer is awaited */
+    send(child->task.link, &part, sizeof(part), MSG_NOSIGNAL);
+}
+
+int child_turn(struct child *child, uint32_t part, const struct bench_pace *pace,
+               struct sqlpack_error *err)
+{
+    uint64_t paged_in = child->is_behind ? cache_paged_in() : 0;
+    tell(child, part);
+    if (await_ready(child, pace, err) < 0)
+        return -1;
+    if (child->is_behind)
+        child->behind_bytes += cache_paged_in() - paged_in;
+    return 0;
+}
+
+int child_end(struct child *child, const struct bench_pace *pace, struct bench_run *ret_run,
+              struct hist *hist, struct sqlpack_error *err)
+{
+    tell(child, NO_MORE_TURNS);
+    if (await(child, pace, err) < 0 || take_report(child, ret_run, hist, err) < 0)
+        return -1;
+    if (child->is_behind)
+        ret_run->storage_read_bytes = child->behind_bytes;
+    return 0;
 }
 
 int child_run(const struct bench_task *task, const struct bench_pace *pace,
               struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err)
 {
-    if (bench_tick(pace, err) < 0)
+    auto_release(child_release) struct child child = {0};
+    if (child_start(task, pace, &child, err) < 0 ||
+        (takes_turns(task) && child_turn(&child, 0, pace, err) < 0))
         return -1;
-    struct report *report =
-        mmap(NULL, sizeof(*report), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (report == MAP_FAILED)
-        return bench_no_memory(err);
-    bool is_behind = cache_is_behind(task);
-    uint64_t paged_in = is_behind ? cache_paged_in() : 0;
-    int status = run_child(task, report, pace, err);
-    if (is_behind)
-        report->run.storage_read_bytes = cache_paged_in() - paged_in;
-    if (status == 0)
-        status = take_report(task, report, ret_run, hist, err);
-    munmap(report, sizeof(*report));
-    return status;
+    return child_end(&child, pace, ret_run, hist, err);
 }

@@ -32,6 +32,8 @@ void corpus_release(struct corpus *corpus)
     free(corpus->concat);
     free(corpus->kvtest);
     free(corpus->pack);
+    for (size_t i = 0; i < PACK_COPIES_MAX; i++)
+        free(corpus->copies[i]);
     free(corpus->dir);
     *corpus = (struct corpus){0};
 }

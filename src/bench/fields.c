@@ -140,7 +140,7 @@ const struct field fields_series[] = {
 
 #define OWNER bench_run
 const struct field fields_run[] = {
-    FLAG(is_done), U64(op_count), U64(passes), U64(bytes), U64(elapsed_ns), U64(setup_ns), U64(sum),
+    FLAG(is_done), U64(op_count), U64(bytes), U64(elapsed_ns), U64(setup_ns), U64(sum),
     U64(user_ns), U64(system_ns), U64(minor_faults), U64(major_faults), U64(voluntary_switches),
     U64(involuntary_switches), U64(read_calls), U64(write_calls), U64(storage_read_bytes),
     U64(storage_write_bytes), U64(mapped_bytes), REAL(resident_percent),

@@ -70,7 +70,7 @@ int bench_first_read(int count, char **words)
     const struct bench_data data = {
         .keys = &key, .key_count = 1, .size_max = key.size, .trees = trees, .pack = path};
     const struct bench_series series = {.arm = arm};
-    const struct bench_task task = {.data = &data, .series = &series};
+    const struct bench_task task = {.data = &data, .series = &series, .pack = path};
     size_t capacity = (size_t)size + 1;
     auto_free void *buffer = malloc(capacity);
     ssize_t got = buffer ? read_one(&task, buffer, capacity) : -1;
@@ -100,7 +100,7 @@ static int start(const struct bench_task *task, size_t index, int pipe_end, pid_
                            "bench",
                            BENCH_FIRST_READ_OPTION,
                            [3 + ARM] = arm->name,
-                           [3 + PATH] = arm->side == BENCH_FILES ? tree->paths[index] : data->pack,
+                           [3 + PATH] = arm->side == BENCH_FILES ? tree->paths[index] : task->pack,
                            [3 + NAME] = key->name,
                            [3 + ID] = id,
                            [3 + SIZE] = size,

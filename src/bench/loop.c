@@ -11,28 +11,29 @@
 
 #define THREADS_MAX 64
 
-/* One thread's share of the order: every threads-th key, from `first` on. */
+/* One thread's share of a part of the order: every step-th key from `first` on. */
 struct reader {
     const struct bench_task *task;
-    size_t first, step;
+    size_t first, last, step;
     void *state, *buffer;
     size_t capacity;
     struct hist *hist;
     pthread_barrier_t *start;
-    uint64_t bytes, sum, op_count;
+    uint64_t bytes, sum, op_count; /* of all parts read so far */
     int os_errno;
     size_t failed_key;
     bool has_wrong_size;
 };
 
 /* Returns 0, or -1 with what went wrong in the reader. */
-static int read_once(struct reader *reader)
+static int read_share(struct reader *reader)
 {
     const struct bench_task *task = reader->task;
     const struct bench_key *keys = task->data->keys;
+    const struct bench_clock *clock = &task->data->clock;
     ssize_t (*read_one)(void *, size_t, void *, size_t) = task->series->arm->read;
-    uint64_t bytes = 0, sum = 0, before = bench_now();
-    for (size_t i = reader->first; i < task->order_count; i += reader->step) {
+    uint64_t bytes = 0, sum = 0, before = clock_stamp(clock);
+    for (size_t i = reader->first; i < reader->last; i += reader->step) {
         size_t key = task->order[i];
         ssize_t got = read_one(reader->state, key, reader->buffer, reader->capacity);
         if (got < 0 || (uint64_t)got != keys[key].size) {
@@ -43,27 +44,15 @@ static int read_once(struct reader *reader)
         }
         sum += bench_touch(reader->buffer, (size_t)got);
         bytes += (uint64_t)got;
-        uint64_t now = bench_now();
-        hist_add(reader->hist, now - before);
+        uint64_t now = clock_stamp(clock);
+        hist_add(reader->hist, clock_ns(clock, now - before));
         before = now;
     }
+    if (reader->last > reader->first)
+        reader->op_count += (reader->last - reader->first + reader->step - 1) / reader->step;
     reader->bytes += bytes;
-    reader->sum = sum;
-    reader->op_count += (task->order_count - reader->first + reader->step - 1) / reader->step;
+    reader->sum += sum;
     return 0;
-}
-
-static size_t passes_of(const struct bench_task *task)
-{
-    return task->passes ? task->passes : 1;
-}
-
-static int read_share(struct reader *reader)
-{
-    int status = 0;
-    for (size_t i = 0; i < passes_of(reader->task) && status == 0; i++)
-        status = read_once(reader);
-    return status;
 }
 
 static void *read_on_thread(void *arg)
@@ -91,7 +80,7 @@ static int open_readers(const struct bench_task *task, struct reader *readers, s
 {
     for (size_t i = 0; i < count; i++) {
         struct reader *reader = &readers[i];
-        *reader = (struct reader){.task = task, .first = i, .step = count, .hist = hist};
+        *reader = (struct reader){.task = task, .step = count, .hist = hist};
         reader->capacity = (size_t)task->data->size_max + 1;
         reader->buffer = malloc(reader->capacity);
         if (count > 1)
@@ -105,7 +94,7 @@ static int open_readers(const struct bench_task *task, struct reader *readers, s
     return 0;
 }
 
-static int run_threads(struct reader *readers, size_t count, uint64_t *ret_elapsed_ns,
+static int run_threads(struct reader *readers, size_t count, uint64_t *elapsed_ns,
                        struct sqlpack_error *err)
 {
     pthread_t threads[THREADS_MAX];
@@ -126,16 +115,36 @@ static int run_threads(struct reader *readers, size_t count, uint64_t *ret_elaps
         if (result)
             failed = result;
     }
-    *ret_elapsed_ns = bench_now() - began;
+    *elapsed_ns += bench_now() - began;
+    pthread_barrier_destroy(&start);
     return failed ? tell_failure(failed, err) : 0;
 }
 
-static int run_alone(struct reader *reader, uint64_t *ret_elapsed_ns, struct sqlpack_error *err)
+static int run_alone(struct reader *reader, uint64_t *elapsed_ns, struct sqlpack_error *err)
 {
     uint64_t began = bench_now();
     if (read_share(reader) < 0)
         return tell_failure(reader, err);
-    *ret_elapsed_ns = bench_now() - began;
+    *elapsed_ns += bench_now() - began;
+    return 0;
+}
+
+/* Every part that the parent asks for. What is read again does not count towards the sum. */
+static int take_turns(const struct bench_task *task, struct reader *readers, size_t count,
+                      struct bench_run *run, struct sqlpack_error *err)
+{
+    uint32_t part;
+    for (uint32_t turn = 0; child_next(task, run->elapsed_ns, &part); turn++) {
+        for (size_t i = 0; i < count; i++) {
+            readers[i].first = task_part(task, part) + i;
+            readers[i].last = task_part(task, part + 1);
+        }
+        if ((count > 1 ? run_threads(readers, count, &run->elapsed_ns, err)
+                       : run_alone(readers, &run->elapsed_ns, err)) < 0)
+            return -1;
+        for (size_t i = 0; turn + 1 == task->part_count && i < count; i++)
+            run->sum += readers[i].sum;
+    }
     return 0;
 }
 
@@ -147,7 +156,6 @@ static void close_readers(struct reader *readers, size_t count, struct bench_run
         const struct bench_arm *arm = reader->task->series->arm;
         run->op_count += reader->op_count;
         run->bytes += reader->bytes;
-        run->sum += reader->sum; /* of one pass */
         if (arm->mapped)
             run->mapped_bytes = arm->mapped(reader->state);
         arm->close(reader->state);
@@ -159,47 +167,22 @@ static void close_readers(struct reader *readers, size_t count, struct bench_run
     }
 }
 
-/* The arm's own order of the same keys, pass by pass. */
-static int arrange(const struct bench_task *task, uint32_t **ret_order)
-{
-    size_t keys = task->data->key_count;
-    auto_free uint32_t *order = calloc(task->order_count, sizeof(*order));
-    if (!order)
-        return -1;
-    memcpy(order, task->order, task->order_count * sizeof(*order));
-    for (size_t first = 0; first < task->order_count; first += keys) {
-        size_t rest = task->order_count - first;
-        if (task->series->arm->arrange(task, order + first, rest < keys ? rest : keys) < 0)
-            return -1;
-    }
-    *ret_order = order;
-    order = NULL;
-    return 0;
-}
-
 int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
               struct sqlpack_error *err)
 {
-    struct bench_task arranged = *task;
-    auto_free uint32_t *order = NULL;
     size_t count = task->question->threads ? task->question->threads : 1;
     auto_free struct reader *readers = calloc(count, sizeof(*readers));
-    if (!readers || count > THREADS_MAX ||
-        (task->series->arm->arrange && arrange(task, &order) < 0))
+    if (!readers || count > THREADS_MAX)
         return bench_no_memory(err);
-    if (order)
-        arranged.order = order;
     uint64_t opening = bench_now();
-    if (open_readers(&arranged, readers, count, hist, err) < 0)
+    if (open_readers(task, readers, count, hist, err) < 0)
         return -1;
     ret_run->setup_ns = bench_now() - opening;
     struct child_meter meter;
     child_meter_start(&meter);
-    if ((count > 1 ? run_threads(readers, count, &ret_run->elapsed_ns, err)
-                   : run_alone(readers, &ret_run->elapsed_ns, err)) < 0)
+    if (take_turns(task, readers, count, ret_run, err) < 0)
         return -1;
     child_meter_stop(&meter, ret_run);
-    ret_run->passes = passes_of(task);
     close_readers(readers, count, ret_run, hist);
     return 0;
 }

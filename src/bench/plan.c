@@ -369,8 +369,8 @@ unsigned plan_weight(const struct bench_case *question)
     if (question->workload == BENCH_KVTEST_READ)
         return 12;
     if (question->workload == BENCH_READ_RANDOM && question->threads == 1)
-        return 12;
+        return question->state == BENCH_COLD ? 9 : 12;
     if (question->workload == BENCH_READ_ALL || question->threads > 1)
-        return question->state == BENCH_COLD ? 8 : 5;
+        return question->state == BENCH_COLD ? 10 : 5;
     return 1;
 }

@@ -104,7 +104,7 @@ static int prepare(const struct bench_task *task, const char *before, const char
 {
     char sql[256];
     make_statement(task->question->workload, table, sql, sizeof(sql));
-    int code = sqlite3_open_v2(task->data->pack, &query->db, SQLITE_OPEN_READONLY, NULL);
+    int code = sqlite3_open_v2(task->pack, &query->db, SQLITE_OPEN_READONLY, NULL);
     if (code == SQLITE_OK && before)
         code = sqlite3_exec(query->db, before, NULL, NULL, NULL);
     if (code == SQLITE_OK)
@@ -189,7 +189,7 @@ static int run_library(const struct bench_task *task, struct bench_run *ret_run,
                        struct sqlpack_error *err)
 {
     auto_release(query_release) struct query query = {0};
-    if (sqlpack_open(task->data->pack, &query.library, err) < 0)
+    if (sqlpack_open(task->pack, &query.library, err) < 0)
         return -1;
     return query_loop(task, query_library, &query, ret_run, hist, err);
 }

@@ -3,17 +3,8 @@
 #ifndef BENCH_RUN_H
 #define BENCH_RUN_H
 
-#include <time.h>
-
 #include "bench/bench.h"
 #include "util/buf.h"
-
-static inline uint64_t bench_now(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* One byte of every cache line: the content has arrived, and the sum tells which. */
 static inline uint64_t bench_touch(const void *data, size_t size)
@@ -85,10 +76,13 @@ int scratch_remove(const char *path);
 
 /* -- corpus.c, layout.c ------------------------------------------------------------------- */
 
+#define PACK_COPIES_MAX 3
+
 /* What is read: owns all that struct bench_data borrows. */
 struct corpus {
-    char *dir;  /* the tree as it is; owned */
-    char *pack; /* owned */
+    char *dir;                     /* the tree as it is; owned */
+    char *pack;                    /* owned */
+    char *copies[PACK_COPIES_MAX]; /* owned */
     char *concat;
     char *kvtest;
     struct bench_key *keys;
@@ -140,6 +134,14 @@ int corpus_read(const struct corpus *corpus, size_t key, void *buffer, struct sq
 /* Writes the content of all keys one after the other to corpus->concat, and sets their offsets. */
 int concat_write(struct corpus *corpus, const struct bench_pace *pace, struct sqlpack_error *err);
 
+/*
+ * Makes as many copies of the pack as the cold cases want and there is room for: with fewer
+ * the arms beyond them run singly (copies.c).
+ */
+int copies_make(struct corpus *corpus, const struct scratch *scratch,
+                const struct bench_result *result, const struct bench_pace *pace,
+                struct sqlpack_error *err);
+
 /* Makes files of random content below `root`. */
 int synthetic_make(const struct bench_sizes *sizes, const char *root, uint64_t seed,
                    const struct bench_pace *pace, struct sqlpack_error *err);
@@ -172,9 +174,47 @@ void cache_prove(const struct bench_task *task, struct bench_run *run);
 
 /* -- child.c ------------------------------------------------------------------------------ */
 
-/* Runs a task in a process of its own; adds its latencies to *hist, where that is not NULL. */
+/*
+ * A task in a process of its own, with memory and handles of its own. Arms that read take
+ * turns: child_start returns when the handles are open, child_turn when a part of the order
+ * is read, and in between the process waits. All others do all their work from start to end.
+ * Where a call fails, the child needs no more but to be released, which kills it.
+ */
+struct child {
+    struct bench_task task; /* with its end of the link */
+    pid_t pid;              /* 0: none */
+    uint64_t elapsed_ns;    /* in all turns so far */
+    bool is_behind;         /* another process reads for it */
+    uint64_t behind_bytes;  /* that all of the machine read from storage in its turns */
+    struct report *report;  /* memory that both share; NULL: none */
+};
+int child_start(const struct bench_task *task, const struct bench_pace *pace,
+                struct child *ret_child, struct sqlpack_error *err);
+int child_turn(struct child *child, uint32_t part, const struct bench_pace *pace,
+               struct sqlpack_error *err);
+/* Adds its latencies to *hist, where that is not NULL. */
+int child_end(struct child *child, const struct bench_pace *pace, struct bench_run *ret_run,
+              struct hist *hist, struct sqlpack_error *err);
+void child_release(struct child *child);
+
+/* All of it, in one turn. */
 int child_run(const struct bench_task *task, const struct bench_pace *pace,
               struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err);
+
+/* In the child: tells that it is ready, and waits. False where there are no more turns. */
+bool child_next(const struct bench_task *task, uint64_t elapsed_ns, uint32_t *ret_part);
+
+/* Whether its arm reads the pack itself, which one that reads it through a mount does not. */
+static inline bool bench_opens_pack(const struct bench_series *series)
+{
+    return series->arm->side == BENCH_PACK && series->layout != BENCH_LAYOUT_MOUNT;
+}
+
+/* Where a part of the order begins; the part behind the last ends with the order. */
+static inline size_t task_part(const struct bench_task *task, uint32_t part)
+{
+    return task->order_count * part / task->part_count;
+}
 
 /* The timed loop of arms that read, in the child (loop.c). */
 int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
@@ -227,21 +267,43 @@ void write_count_bytes(const struct bench_task *task, const struct write_pool *p
 struct measure {
     const struct bench_data *data;
     const struct bench_pace *pace;
-    size_t round_count;
+    size_t round_count;  /* at least, but for what takes far longer than its budget */
+    size_t round_limit;  /* at most: where the budget allows, single reads get more rounds */
     double memory_bytes; /* that warm data may take; negative: unknown */
     uint64_t seed;
 };
 
 /*
- * Measures a case: warm-up, then all rounds, so many operations each as fit into
- * `budget_ns`. What cannot be measured here gets its reason in `missing`, which is
- * no failure.
+ * Measures a case: warm-up, then rounds of runs that are long enough to be believed, as
+ * many as fit into `budget_ns`. What cannot be measured here gets its reason in `missing`,
+ * which is no failure.
  */
 int measure_case(const struct measure *measure, struct bench_case *question, uint64_t budget_ns,
                  struct sqlpack_error *err);
 
+/* The keys of a round, and where the next ones come from. */
+struct order {
+    struct bench_random random;
+    uint32_t *items; /* owned */
+    size_t count;
+    bool may_repeat; /* there is time to read them again in runs that are too short */
+};
+
+/*
+ * Runs every arm of the case once, on the same keys, in random order: round `number` of its
+ * series, -1 for the warm-up. Arms that read warm take turns, so that whatever the machine
+ * does meanwhile happens to all of them alike (round.c).
+ */
+int round_run(const struct measure *measure, struct bench_case *question, long number,
+              struct order *order, struct sqlpack_error *err);
+
+/* Workloads whose operation is the read of a key, or the write of one. */
+bool bench_reads_keys(enum bench_workload workload);
+bool bench_writes_keys(enum bench_workload workload);
+
 /* What a stamp of the clock costs, and what the loop adds to an operation. */
-void measure_overhead(uint64_t *ret_clock_ns, uint64_t *ret_overhead_ns);
+void measure_overhead(const struct bench_clock *clock, uint64_t *ret_clock_ns,
+                      uint64_t *ret_overhead_ns);
 
 /* Fills in the result's cases, without runs. */
 int plan_make(const struct bench_options *options, const struct corpus *corpus,

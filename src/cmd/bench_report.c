@@ -79,11 +79,14 @@ static void print_design(struct out *out, const struct bench_result *result)
 
 /* -- a case --------------------------------------------------------------------------------- */
 
-static void print_heading(FILE *file, const struct bench_case *question)
+static void print_heading(FILE *file, const struct bench_result *result,
+                          const struct bench_case *question)
 {
     fprintf(file, "\n%s", words_case(question).text);
     if (question->match_count > 0)
         fprintf(file, ", %s hits", text_count(question->match_count).text);
+    if (!question->missing[0] && question->round_count != result->round_count)
+        fprintf(file, ", %zu rounds", question->round_count);
     fputc('\n', file);
 }
 
@@ -231,11 +234,11 @@ static void print_limits(FILE *file, const struct bench_corpus *corpus,
         words_paragraph(file, "  time goes", 13, text);
 }
 
-static void print_case(struct out *out, const struct bench_corpus *corpus,
+static void print_case(struct out *out, const struct bench_result *result,
                        const struct bench_case *question, bool verbose)
 {
     double slowest = slowest_us(question);
-    print_heading(out->file, question);
+    print_heading(out->file, result, question);
     if (question->missing[0]) {
         print_missing(out->file, "not measured", question->missing);
         return;
@@ -260,7 +263,7 @@ static void print_case(struct out *out, const struct bench_corpus *corpus,
         print_effect(out, question, &question->effects[i]);
     out_table_end(out);
     if (verbose || question->workload <= BENCH_READ_ALL || question->workload == BENCH_FIRST_READ)
-        print_limits(out->file, corpus, question);
+        print_limits(out->file, &result->corpus, question);
     if (question->results_differ)
         print_missing(out->file, "fault", "the arms did not give the same");
 }
@@ -335,7 +338,7 @@ void bench_report(const struct bench_result *result, bool verbose)
     print_design(&out, result);
     out_end(&out);
     for (size_t i = 0; i < result->case_count; i++)
-        print_case(&out, &result->corpus, &result->cases[i], verbose);
+        print_case(&out, result, &result->cases[i], verbose);
     bench_report_published(result);
     print_list(out.file, "keep in mind", result);
     if (verbose)

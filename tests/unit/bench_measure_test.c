@@ -10,6 +10,7 @@
 #define ROUNDS 15u
 #define KEYS   500u
 
+static char names[KEYS][8];
 static struct bench_key keys[KEYS];
 static uint32_t by_id[KEYS];
 static struct bench_tree trees[BENCH_LAYOUTS];
@@ -83,23 +84,40 @@ static int measure(struct bench_result *result, uint64_t seed, struct sqlpack_er
     static const struct sqlpack_hooks hooks = {.progress = on_progress};
     const struct bench_pace pace = {
         .hooks = &hooks, .started_ns = bench_now(), .budget_ns = 1000000000};
-    const struct bench_data data = {
-        .keys = keys, .key_count = KEYS, .trees = trees, .by_id = by_id, .scratch = "."};
-    const struct measure how = {
-        .data = &data, .pace = &pace, .round_count = ROUNDS, .memory_bytes = -1, .seed = seed};
-    return measure_case(&how, &result->cases[0], 100000000000, err);
+    const struct bench_data data = {.keys = keys,
+                                    .key_count = KEYS,
+                                    .size_max = 1,
+                                    .trees = trees,
+                                    .by_id = by_id,
+                                    .pack = "/dev/null",
+                                    .concat = "/dev/null",
+                                    .scratch = "."};
+    struct bench_case *question = &result->cases[0];
+    const struct measure how = {.data = &data,
+                                .pace = &pace,
+                                .round_count = result->round_count,
+                                .round_limit = result->round_count,
+                                .memory_bytes = -1,
+                                .seed = seed};
+    return measure_case(&how, question, 100000000000, err);
 }
 
 /* A case of two arms that are compared. Release the result. */
-static struct bench_result make(const struct bench_arm *left, const struct bench_arm *right)
+static struct bench_result make_case(enum bench_state state, size_t rounds,
+                                     const struct bench_arm *left, const struct bench_arm *right)
 {
-    struct bench_result result = {.round_count = ROUNDS};
+    struct bench_result result = {.round_count = rounds};
     struct sqlpack_error err;
-    struct bench_case *question = plan_case(&result, BENCH_READ_RANDOM, BENCH_STATELESS, &err);
+    struct bench_case *question = plan_case(&result, BENCH_READ_RANDOM, state, &err);
     need(question && plan_series(question, left, BENCH_LAYOUT_ASIS, "left arm", &err) == 0);
     need(plan_series(question, right, BENCH_LAYOUT_ASIS, "right arm", &err) == 0);
     need(plan_effect(question, BENCH_DROP_IN, "left arm", "right arm", &err) == 0);
     return result;
+}
+
+static struct bench_result make(const struct bench_arm *left, const struct bench_arm *right)
+{
+    return make_case(BENCH_STATELESS, ROUNDS, left, right);
 }
 
 static void test_rounds(void)
@@ -176,6 +194,101 @@ static void test_failures(void)
     bench_result_release(&result);
 }
 
+/* -- arms that read, in turns --------------------------------------------------------------- */
+
+static int open_stub(const struct bench_task *task, void **ret_state, struct sqlpack_error *err)
+{
+    *ret_state = (void *)task;
+    return task->series->arm->detail ? bench_fail(err, SQLPACK_IO, "cannot open it") : 0;
+}
+
+/* A different byte for every key, so that the sum tells which were read. */
+static ssize_t read_stub(void *state, size_t key, void *buffer, size_t capacity)
+{
+    (void)state;
+    (void)capacity;
+    *(unsigned char *)buffer = (unsigned char)(key * key);
+    return 1;
+}
+
+static ssize_t read_half(void *state, size_t key, void *buffer, size_t capacity)
+{
+    static size_t count;
+    if (count++ == KEYS / 2)
+        raise(SIGKILL);
+    return read_stub(state, key, buffer, capacity);
+}
+
+static ssize_t read_wrong(void *state, size_t key, void *buffer, size_t capacity)
+{
+    read_stub(state, key == 7 ? 8 : key, buffer, capacity);
+    return 1;
+}
+
+static ssize_t read_grown(void *state, size_t key, void *buffer, size_t capacity)
+{
+    return read_stub(state, key, buffer, capacity) + (key == 7);
+}
+
+static void close_stub(void *state)
+{
+    (void)state;
+}
+
+#define READER(id, how)                                                                            \
+    static const struct bench_arm id = {                                                           \
+        .name = #id, .side = BENCH_CONTROL, .open = open_stub, .read = (how), .close = close_stub}
+READER(reader, read_stub);
+READER(half, read_half);
+READER(wrong, read_wrong);
+READER(grown, read_grown);
+static const struct bench_arm closed = {.name = "closed",
+                                        .side = BENCH_CONTROL,
+                                        .detail = "",
+                                        .open = open_stub,
+                                        .read = read_stub,
+                                        .close = close_stub};
+
+static void test_turns(void)
+{
+    struct sqlpack_error err;
+    struct bench_result result = make_case(BENCH_WARM, 2, &reader, &reader);
+    need(measure(&result, 1, &err) == 0);
+    const struct bench_case *question = &result.cases[0];
+    const struct bench_run *left = question->series[0].runs, *right = question->series[1].runs;
+    ok(left[0].is_done && right[0].is_done && left[1].is_done && right[1].is_done, "all are done");
+    ok(left[0].sum == right[0].sum && left[0].sum != 0, "turns read the same keys on both sides");
+    ok(left[0].elapsed_ns > 100000000, "a run that would be too short gets more turns");
+    is_int(left[0].bytes, left[0].op_count, "which count");
+    ok(!question->results_differ, "but are no other result");
+    is_int(question->series[0].hist->count, left[0].op_count + left[1].op_count, "latencies too");
+    bench_result_release(&result);
+    result = make_case(BENCH_WARM, 2, &reader, &wrong);
+    need(measure(&result, 1, &err) == 0);
+    ok(result.cases[0].results_differ, "other content is noticed");
+    bench_result_release(&result);
+}
+
+static void test_lost_turns(void)
+{
+    static const struct {
+        const struct bench_arm *arm;
+        const char *reason;
+    } lost[] = {
+        {&half, "cannot measure right arm: its process was killed"},
+        {&grown, "cannot measure right arm: the size of 'seven' has changed"},
+        {&closed, "cannot open it"},
+    };
+    for (size_t i = 0; i < sizeof(lost) / sizeof(lost[0]); i++) {
+        struct sqlpack_error err;
+        struct bench_result result = make_case(BENCH_WARM, 2, &reader, lost[i].arm);
+        ok(measure(&result, 1, &err) == 0, "%s: ends nothing but itself", lost[i].arm->name);
+        is_text(result.cases[0].series[1].missing, lost[i].reason, "it tells why");
+        ok(result.cases[0].series[0].runs[1].is_done, "the other goes on");
+        bench_result_release(&result);
+    }
+}
+
 static void test_stop(void)
 {
     struct sqlpack_error err;
@@ -183,18 +296,28 @@ static void test_stop(void)
     stop_after = 3;
     is_int(measure(&result, 1, &err), -1, "the hooks stop it");
     is_int(err.status, SQLPACK_CANCELLED, "as cancelled");
+    stop_after = 4;
+    bench_result_release(&result);
+    result = make_case(BENCH_WARM, 2, &reader, &reader);
+    is_int(measure(&result, 1, &err), -1, "they stop turns");
+    is_int(err.status, SQLPACK_CANCELLED, "as cancelled");
     stop_after = -1;
     bench_result_release(&result);
 }
 
 int main(void)
 {
-    for (uint32_t i = 0; i < KEYS; i++)
+    for (uint32_t i = 0; i < KEYS; i++) {
         by_id[i] = i;
+        snprintf(names[i], sizeof(names[i]), "%s", i == 7 ? "seven" : "other");
+        keys[i] = (struct bench_key){.name = names[i], .size = 1};
+    }
     test_rounds();
     test_slow_arm();
     test_labels();
     test_failures();
+    test_turns();
+    test_lost_turns();
     test_stop();
     return done();
 }
