@@ -274,6 +274,8 @@ int child_turn(struct child *child, uint32_t part, const struct bench_pace *pace
                struct sqlpack_error *err)
 {
     uint64_t paged_in = child->is_behind ? cache_paged_in() : 0;
+    if (bench_tick(pace, err) < 0)
+        return -1;
     tell(child, part);
     if (await_ready(child, pace, err) < 0)
         return -1;
