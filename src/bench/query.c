@@ -109,8 +109,8 @@ static int visit(struct walk *walk, int folder, const struct dirent *entry)
     }
     if (!is_folder)
         return 0;
-    int fd = openat(folder, entry->d_name,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | walk->tree->open_flags);
+    int fd = file_open_quietly(folder, entry->d_name,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, &stat_of);
     return fd < 0 ? -1 : walk_folder(walk, fd);
 }
 
@@ -153,7 +153,9 @@ static int query_walk(const struct bench_task *task, void *state, struct query_a
     walk->tree = &task->data->trees[task->series->layout];
     walk->answer = answer;
     walk->path.size = 0;
-    int fd = open(walk->tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC | walk->tree->open_flags);
+    struct stat stat_of;
+    int fd =
+        file_open_quietly(AT_FDCWD, walk->tree->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC, &stat_of);
     int status = fd < 0 ? -1 : walk_folder(walk, fd);
     walk->answer = NULL;
     return status < 0

@@ -19,8 +19,9 @@
 
 int audit_open(int root_fd, const char *name, struct stat *ret_stat)
 {
-    int fd = openat(root_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-    if (fd >= 0 && (fstat(fd, ret_stat) < 0 || !S_ISREG(ret_stat->st_mode))) {
+    int fd = file_open_quietly(root_fd, name,
+                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, ret_stat);
+    if (fd >= 0 && !S_ISREG(ret_stat->st_mode)) {
         close(fd);
         return -1;
     }

@@ -81,9 +81,9 @@ static void add_entry(struct tree_sample *sample, int folder, const char *leaf, 
     struct sampled entry = {.name_bytes = name_bytes};
     if (type == DT_REG) {
         struct stat stat;
-        auto_close int fd =
-            openat(folder, leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
-        if (fd < 0 || fstat(fd, &stat) < 0 || !S_ISREG(stat.st_mode))
+        auto_close int fd = file_open_quietly(
+            folder, leaf, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, &stat);
+        if (fd < 0 || !S_ISREG(stat.st_mode))
             return;
         entry.is_file = true;
         entry.sz = (uint64_t)stat.st_size;
@@ -111,7 +111,9 @@ static void look_into(struct tree_sample *sample, int folder, const char *leaf, 
                       size_t budget, unsigned depth)
 {
     auto_release(listing_release) struct listing listing = {0};
-    auto_close int fd = openat(folder, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat stat;
+    auto_close int fd =
+        file_open_quietly(folder, leaf, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, &stat);
     if (fd >= 0 && listing_read(fd, &listing) == 0)
         sample_folder(sample, fd, &listing, name_bytes, budget, depth);
 }

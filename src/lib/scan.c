@@ -215,16 +215,10 @@ static bool is_shortage(int os_errno)
  * Goes down into the folder of an open descriptor, which it takes over. Returns
  * 0 where the walk is in it or has passed it over, -1 for an error.
  */
-static int enter(struct scan *scan, int fd, bool is_listed, struct report *report,
-                 struct sqlpack_error *err)
+static int enter(struct scan *scan, int fd, const struct stat *stat, bool is_listed,
+                 struct report *report, struct sqlpack_error *err)
 {
-    struct stat stat;
-    if (fstat(fd, &stat) < 0) {
-        loss(report, scan->name.data, "cannot be read", errno);
-        close(fd);
-        return 0;
-    }
-    if (!is_welcome(scan, &stat, report)) {
+    if (!is_welcome(scan, stat, report)) {
         close(fd);
         return 0;
     }
@@ -235,8 +229,8 @@ static int enter(struct scan *scan, int fd, bool is_listed, struct report *repor
         return fail_no_memory(err);
     }
     level->folder = folder;
-    level->dev = stat.st_dev;
-    level->ino = stat.st_ino;
+    level->dev = stat->st_dev;
+    level->ino = stat->st_ino;
     level->is_listed = is_listed;
     if (listing_read(folder->fd, &level->listing) < 0) {
         if (is_shortage(errno))
@@ -247,9 +241,9 @@ static int enter(struct scan *scan, int fd, bool is_listed, struct report *repor
 }
 
 /* Makes the root the first level. Takes over the descriptor. */
-static int enter_root(struct scan *scan, int fd, const char *dir, struct sqlpack_error *err)
+static int enter_root(struct scan *scan, int fd, const struct stat *stat, const char *dir,
+                      struct sqlpack_error *err)
 {
-    struct stat stat;
     struct folder *folder = folder_new(fd);
     struct level *level = folder && buf_terminate(&scan->name) == 0 ? push_level(scan) : NULL;
     if (!level) {
@@ -258,10 +252,10 @@ static int enter_root(struct scan *scan, int fd, const char *dir, struct sqlpack
     }
     level->folder = folder;
     level->is_listed = scan->options->file_count > 0 && !scan->files[0][0];
-    if (fstat(fd, &stat) < 0 || listing_read(fd, &level->listing) < 0)
+    if (listing_read(fd, &level->listing) < 0)
         return fail_errno(err, "cannot read folder '%s'", show(dir).text);
-    scan->dev = level->dev = stat.st_dev;
-    level->ino = stat.st_ino;
+    scan->dev = level->dev = stat->st_dev;
+    level->ino = stat->st_ino;
     return 0;
 }
 
@@ -274,9 +268,10 @@ int scan_open(const char *dir, const struct scan_options *options, struct scan *
     scan->options = options;
     int result = take_files(scan, err);
     if (result == 0) {
-        int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        struct stat stat;
+        int fd = file_open_quietly(AT_FDCWD, dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC, &stat);
         result = fd < 0 ? fail_errno(err, "cannot read folder '%s'", show(dir).text)
-                        : enter_root(scan, fd, dir, err);
+                        : enter_root(scan, fd, &stat, dir, err);
     }
     if (result < 0) {
         scan_close(scan);
@@ -362,10 +357,11 @@ static int name_step(struct scan *scan, const struct level *level, const char *t
 static int descend(struct scan *scan, const char *leaf, bool is_listed, struct report *report,
                    struct sqlpack_error *err)
 {
-    int fd = openat(scan->levels[scan->depth - 1].folder->fd, leaf,
-                    O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct stat stat;
+    int fd = file_open_quietly(scan->levels[scan->depth - 1].folder->fd, leaf,
+                               O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC, &stat);
     if (fd >= 0)
-        return enter(scan, fd, is_listed, report, err);
+        return enter(scan, fd, &stat, is_listed, report, err);
     if (is_shortage(errno))
         return fail_errno(err, "cannot open folder '%s'", show(scan->name.data).text);
     loss(report, scan->name.data, "cannot be read", errno);

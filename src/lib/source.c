@@ -315,13 +315,14 @@ static int read_file(const struct reading *reading)
     if (reading->options->no_content)
         return read_file_stat(reading);
     struct source *source = reading->source;
-    auto_close int fd = openat(reading->where->folder->fd, reading->where->leaf,
-                               O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    auto_close int fd =
+        file_open_quietly(reading->where->folder->fd, reading->where->leaf,
+                          O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, &source->stat);
     if (fd < 0 && errno == ELOOP) {
         lose(reading, "changed its type while it was read, left out", 0);
         return 0;
     }
-    if (fd < 0 || fstat(fd, &source->stat) < 0)
+    if (fd < 0)
         return give_up(reading, "cannot be read");
     if (!S_ISREG(source->stat.st_mode)) {
         lose(reading, "changed its type while it was read, left out", 0);

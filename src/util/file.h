@@ -5,7 +5,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/stat.h>
 #include <sys/types.h>
+
+/*
+ * Opens what is to be read, and looks at it. Its access time stays as it is where the kernel grants
+ * that: to root, and to the owner. Returns the descriptor, or -1 with errno.
+ */
+int file_open_quietly(int folder, const char *leaf, int flags, struct stat *ret_stat);
 
 /* Reads until `size` bytes or the end. Returns the bytes read, or -1 with errno. */
 ssize_t file_read(int fd, void *data, size_t size);
