@@ -376,6 +376,8 @@ static int run_session(struct session *session, struct bench_result *result,
     uint64_t differences = 0;
     struct bench_gate *same = &result->gates[BENCH_GATE_CONTENT];
     const char *place = session->options.dir ? session->options.dir : ".";
+    if (session->options.drop_caches && cache_may_drop(err) < 0)
+        return -1;
     environment_begin(&session->start, place, &result->environment);
     if (session->options.preset == BENCH_PRESET_CSV
             ? prepare_csv(session, err) < 0

@@ -70,6 +70,27 @@ bool cache_is_behind(const struct bench_task *task)
            (unsigned long)file_system.f_type == MAGIC_FUSE;
 }
 
+/* -- all caches of the machine -------------------------------------------------------------- */
+
+static int tell_kernel(const char *what)
+{
+    auto_close int fd = open("/proc/sys/vm/drop_caches", O_WRONLY | O_CLOEXEC);
+    return fd < 0 ? -1 : file_write(fd, what, strlen(what));
+}
+
+/* 0 is none of its values: who may write is told so, and nothing is dropped. */
+int cache_may_drop(struct sqlpack_error *err)
+{
+    return tell_kernel("0") == 0 || errno == EINVAL
+               ? 0
+               : bench_fail_errno(err, "cannot drop the machine's caches");
+}
+
+int cache_drop(struct sqlpack_error *err)
+{
+    return tell_kernel("3") == 0 ? 0 : bench_fail_errno(err, "cannot drop the machine's caches");
+}
+
 /* -- how much of a file is in the cache ---------------------------------------------------- */
 
 #ifndef SYS_cachestat

@@ -163,6 +163,10 @@ uint64_t cache_paged_in(void);
  */
 bool cache_is_behind(const struct bench_task *task);
 
+/* Whether all caches may be dropped; and drops them, but for what is not on disk yet. */
+int cache_may_drop(struct sqlpack_error *err);
+int cache_drop(struct sqlpack_error *err);
+
 /* Reads all that the series would read, so that it is in the cache. */
 int cache_fill(const struct bench_task *task, struct sqlpack_error *err);
 

@@ -131,3 +131,38 @@ SH
     case_of "random read" "data cold" <<<"$output" | jq -e '.missing != "" or (.series[] |
         select(.label == "M-path") | .missing == "a FUSE file system has caches of its own")'
 }
+
+@test "bench: --drop-caches is refused at the start to those who may not" {
+    need_root
+    make_files tree 5
+    chmod 555 . # with another order it would be refused for its scratch
+    run_fails 3 as_nobody sqlpack bench --drop-caches tree
+    [ "$stderr" = "sqlpack bench: cannot drop the machine's caches: Permission denied" ]
+    [ -z "$output" ]
+}
+
+@test "bench: --drop-caches asks the kernel before each run, and takes its word for nothing" {
+    need jq
+    need_root
+    need_mounts
+    [ "$(stat -f -c %T .)" != tmpfs ] || skip "nothing is cold on tmpfs"
+    make_files tree 40
+    # no test drops the caches of the machine: a file stands in for the kernel
+    : >kernel
+    cat >inside <<'SH'
+mount --bind kernel /proc/sys/vm/drop_caches || exit 9
+sqlpack bench --json --preset quick --rounds 2 --budget 1 --drop-caches tree
+SH
+    run_ok unshare -m bash inside
+    [ "$(cat kernel)" = 3 ]
+    case_of "random read" "full cold" <<<"$output" | jq -e '.missing == "" and
+        all(.series[]; .missing == "" and all(.runs[]; .is_done and (.is_proven | not)))'
+    chmod 444 kernel
+    cat >inside <<'SH'
+mount --bind -o ro kernel /proc/sys/vm/drop_caches && mount -o remount,bind,ro /proc/sys/vm/drop_caches || exit 9
+sqlpack bench --preset quick --drop-caches tree
+SH
+    run_fails 3 unshare -m bash inside
+    [[ $stderr == *"cannot drop the machine's caches: Read-only file system"* ]]
+    [ -z "$(find . -name '.sqlpack-*')" ]
+}
