@@ -48,7 +48,7 @@ static void complete(struct session *session)
     static const struct {
         unsigned round_count, seconds;
     } defaults[] = {[BENCH_PRESET_DEFAULT] = {15, 170},
-                    [BENCH_PRESET_QUICK] = {11, 25},
+                    [BENCH_PRESET_QUICK] = {11, 23},
                     [BENCH_PRESET_FULL] = {15, 1200},
                     [BENCH_PRESET_KVTEST] = {11, 170},
                     [BENCH_PRESET_CSV] = {11, 60}};
@@ -339,8 +339,8 @@ static int measure_all(struct session *session, struct bench_result *result,
     uint64_t budget_all_ns = scale(session, session->options.budget_ns);
     uint64_t end_ns = session->pace.started_ns + budget_all_ns;
     /* what packing has taken is not saved on the rounds altogether */
-    if (end_ns < bench_now() + budget_all_ns / 5 * 3)
-        end_ns = bench_now() + budget_all_ns / 5 * 3;
+    if (end_ns < bench_now() + budget_all_ns / 5 * 4)
+        end_ns = bench_now() + budget_all_ns / 5 * 4;
     uint64_t least_ns = scale(session, CASE_MIN_NS);
     unsigned weights = 0;
     for (size_t i = 0; i < result->case_count; i++)

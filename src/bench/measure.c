@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* Measures a case in randomised complete blocks: each round has every arm once, on the same keys.
  */
+#include <math.h>
 #include <stdlib.h>
 
 #include "bench/bench.h"
 #include "bench/run.h"
 #include "util/auto.h"
 
-#define ROUNDS_MIN    11
-#define OPS_MAX       2000000u
-#define PASSES_MAX    100         /* how often a key is read in a run, at most */
-#define RUN_WANTED_NS 120000000.0 /* of the fastest arm: more rounds tell more than longer ones */
-#define COLD_SLACK    1.6         /* no key is read twice to make a cold run longer */
-#define FIRST_READS   4000u       /* operations of the warm-up, which tells how long one takes */
-#define FIRST_WRITES  200u
-#define FIRST_SYNCS   20u /* each may take the disk ten milliseconds */
+#define ROUNDS_MIN     11
+#define OPS_MAX        2000000u
+#define PASSES_MAX     100         /* how often a key is read in a run, at most */
+#define RUN_WANTED_NS  120000000.0 /* of the fastest arm: more rounds tell more than longer ones */
+#define COLD_SLACK     1.6         /* no key is read twice to make a cold run longer */
+#define REPEAT_SHARE   0.75        /* of that, which must be in the budget */
+#define WINDOWS        10u
+#define WINDOW_OPS_MIN 50u
+#define FIRST_READS    4000u /* operations of the warm-up, which tells how long one takes */
+#define FIRST_WRITES   200u
+#define FIRST_SYNCS    20u /* each may take the disk ten milliseconds */
 
 void measure_overhead(const struct bench_clock *clock, uint64_t *ret_clock_ns,
                       uint64_t *ret_overhead_ns)
@@ -93,6 +97,28 @@ static void order_window(const struct bench_data *data, struct bench_random *ran
         order[i] = data->by_id[first + i % keys];
 }
 
+/*
+ * Several windows, as neighbours are alike in size and in how they are stored, each in an
+ * equal share of all keys, so that none is taken twice; or one, where the end of each would
+ * throw away what was read ahead.
+ */
+static void order_windows(const struct bench_data *data, struct bench_random *random,
+                          enum bench_state state, uint32_t *order, size_t count)
+{
+    struct bench_data share = *data;
+    size_t keys = data->key_count;
+    if (state != BENCH_WARM || count >= keys || count < WINDOWS * WINDOW_OPS_MIN) {
+        order_window(data, random, order, count);
+        return;
+    }
+    for (size_t i = 0; i < WINDOWS; i++) {
+        size_t first = count * i / WINDOWS;
+        share.by_id = data->by_id + keys * i / WINDOWS;
+        share.key_count = keys * (i + 1) / WINDOWS - keys * i / WINDOWS;
+        order_window(&share, random, order + first, count * (i + 1) / WINDOWS - first);
+    }
+}
+
 static void order_sorted(const struct bench_data *data, struct bench_random *random,
                          uint32_t *order, size_t count, bool descends)
 {
@@ -104,14 +130,15 @@ static void order_sorted(const struct bench_data *data, struct bench_random *ran
     }
 }
 
-static int make_order(const struct bench_data *data, enum bench_workload workload,
+static int make_order(const struct bench_data *data, const struct bench_case *question,
                       struct bench_random *random, uint32_t *order, size_t count)
 {
+    enum bench_workload workload = question->workload;
     size_t keys = data->key_count;
     if (keys == 0)
         return 0; /* the CSV benchmark: its records are its own */
     if (workload == BENCH_READ_ALL) {
-        order_window(data, random, order, count);
+        order_windows(data, random, question->state, order, count);
     } else if (workload == BENCH_READ_ASCENDING || workload == BENCH_READ_DESCENDING) {
         order_sorted(data, random, order, count, workload == BENCH_READ_DESCENDING);
     } else if (workload == BENCH_READ_REPLAY) {
@@ -137,7 +164,7 @@ static void order_release(struct order *order)
 
 /* -- a case ------------------------------------------------------------------------------- */
 
-/* What the warm-up tells of a round, in nanoseconds. */
+/* What a round tells of the next ones, in nanoseconds. */
 struct pace {
     double fixed;   /* whatever the number of operations */
     double each;    /* an operation of all series together */
@@ -149,12 +176,19 @@ static double op_ns(const struct bench_run *run)
     return run->is_done && run->op_count ? (double)run->elapsed_ns / (double)run->op_count : 0;
 }
 
-static struct pace pace_of(const struct bench_case *question, double round_ns)
+/* The run of a series in a round; -1: its warm-up. */
+static const struct bench_run *run_at(const struct bench_series *series, long round)
+{
+    return round < 0 ? &series->warm_up : &series->runs[round];
+}
+
+/* Of a round that took so long. */
+static struct pace pace_of(const struct bench_case *question, long round, double round_ns)
 {
     struct pace pace = {.fixed = round_ns};
     double ops = 1;
     for (size_t i = 0; i < question->series_count; i++) {
-        const struct bench_run *run = &question->series[i].warm_up;
+        const struct bench_run *run = run_at(&question->series[i], round);
         double each = op_ns(run);
         if (each <= 0)
             continue;
@@ -172,20 +206,31 @@ static struct pace pace_of(const struct bench_case *question, double round_ns)
     return pace;
 }
 
-/* So many operations a run as the budget allows, by the times of the warm-up. */
+/* What runs of so many operations are too short by, and take again: all series together. */
+static double repeats_ns(const struct bench_case *question, long round, double count)
+{
+    double ns = 0;
+    for (size_t i = 0; i < question->series_count; i++) {
+        double run_ns = op_ns(run_at(&question->series[i], round)) * count;
+        ns += run_ns > 0 && run_ns < RUN_WANTED_NS ? RUN_WANTED_NS - run_ns : 0;
+    }
+    return ns;
+}
+
+/* So many operations a run as the budget allows, by the times of a round. */
 static size_t choose_ops(const struct measure *measure, const struct bench_case *question,
-                         double round_budget_ns, const struct pace *pace)
+                         const struct order *order, long round, double round_ns)
 {
     size_t most = ops_max(measure, question);
-    if (question->fixed_ops || pace->each <= 0)
+    struct pace pace = pace_of(question, round, round_ns);
+    if (question->fixed_ops || pace.each <= 0)
         return most;
-    double count = (round_budget_ns - pace->fixed) / pace->each;
+    double rest_ns = order->budget_ns - pace.fixed;
     double wanted_ns = bench_is_cold(question) ? RUN_WANTED_NS * COLD_SLACK : RUN_WANTED_NS;
-    if (count * pace->fastest > wanted_ns)
-        count = wanted_ns / pace->fastest;
-    if (count < 1)
-        count = 1;
-    return count < (double)most ? (size_t)count : most;
+    double count = fmin(rest_ns / pace.each, wanted_ns / pace.fastest);
+    if (order->may_repeat)
+        count = fmin(count, (rest_ns - repeats_ns(question, round, count)) / pace.each);
+    return (size_t)fmin(fmax(count, 1), (double)most);
 }
 
 /* Why a case cannot be measured here at all. */
@@ -230,8 +275,7 @@ static int make_room(const struct measure *measure, struct bench_case *question,
 static int run_round(const struct measure *measure, struct bench_case *question, long round,
                      struct order *order, struct sqlpack_error *err)
 {
-    if (make_order(measure->data, question->workload, &order->random, order->items, order->count) <
-        0)
+    if (make_order(measure->data, question, &order->random, order->items, order->count) < 0)
         return bench_no_memory(err);
     return round_run(measure, question, round, order, err);
 }
@@ -245,24 +289,36 @@ static bool is_enough(const struct measure *measure, const struct bench_case *qu
            (rounds >= ROUNDS_MIN && took_ns > budget_ns + budget_ns / 2);
 }
 
+/* The windows of full reads differ: a round that took twice its time is no measure of the next. */
+static void adapt_ops(const struct measure *measure, const struct bench_case *question,
+                      struct order *order, long round, double round_ns)
+{
+    size_t count = choose_ops(measure, question, order, round, round_ns);
+    if (!bench_reads_keys(question->workload))
+        return;
+    if (count < order->count - order->count / 3 || count > order->count + order->count / 3)
+        order->count = count;
+}
+
 /*
  * A short round, and one as long as it tells. After a cold case the first one brings the
  * data back, and its times are no measure of what follows.
  */
 static int warm_up(const struct measure *measure, struct bench_case *question, struct order *order,
-                   uint64_t budget_ns, struct sqlpack_error *err)
+                   struct sqlpack_error *err)
 {
-    size_t rounds =
-        question->round_count < measure->round_count ? question->round_count : measure->round_count;
-    double round_budget_ns = (double)budget_ns / (double)rounds;
+    size_t first = order->count;
     for (int i = 0; i < (question->fixed_ops ? 1 : 2); i++) {
         uint64_t began = bench_now();
         if (run_round(measure, question, -1, order, err) < 0)
             return -1;
-        struct pace pace = pace_of(question, (double)(bench_now() - began));
-        order->count = choose_ops(measure, question, round_budget_ns, &pace);
+        order->may_repeat =
+            bench_reads_keys(question->workload) && question->state == BENCH_WARM &&
+            order->budget_ns > REPEAT_SHARE * RUN_WANTED_NS * (double)question->series_count;
+        order->count = choose_ops(measure, question, order, -1, (double)(bench_now() - began));
+        if (i == 0 && order->count < first)
+            order->count = first;
     }
-    order->may_repeat = round_budget_ns > RUN_WANTED_NS * (double)question->series_count;
     return 0;
 }
 
@@ -278,19 +334,26 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
             snprintf(question->missing, sizeof(question->missing), "%s", why);
         return 0;
     }
-    auto_release(order_release) struct order order = {.count = first_ops(measure, question)};
+    size_t least =
+        question->round_count < measure->round_count ? question->round_count : measure->round_count;
+    auto_release(order_release) struct order order = {.count = first_ops(measure, question),
+                                                      .budget_ns =
+                                                          (double)budget_ns / (double)(least + 1)};
     bench_random_seed(&order.random, measure->seed);
     order.items = calloc(ops_max(measure, question), sizeof(*order.items));
     if (!order.items)
         return bench_no_memory(err);
     uint64_t began = bench_now();
-    if (warm_up(measure, question, &order, budget_ns, err) < 0)
+    if (warm_up(measure, question, &order, err) < 0)
         return -1;
-    size_t rounds = 0;
+    long rounds = 0;
     do {
-        if (run_round(measure, question, (long)rounds++, &order, err) < 0)
+        uint64_t round_began = bench_now();
+        if (run_round(measure, question, rounds, &order, err) < 0)
             return -1;
-    } while (!is_enough(measure, question, rounds, bench_now() - began, budget_ns));
-    question->round_count = rounds;
+        adapt_ops(measure, question, &order, rounds, (double)(bench_now() - round_began));
+        rounds++;
+    } while (!is_enough(measure, question, (size_t)rounds, bench_now() - began, budget_ns));
+    question->round_count = (size_t)rounds;
     return 0;
 }

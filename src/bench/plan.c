@@ -364,13 +364,13 @@ int plan_make(const struct bench_options *options, const struct corpus *corpus,
     return status;
 }
 
+/* A query or a write is one operation or few; a read fills a tenth of a second, cold more. */
 unsigned plan_weight(const struct bench_case *question)
 {
+    unsigned series = (unsigned)question->series_count;
     if (question->workload == BENCH_KVTEST_READ)
         return 12;
-    if (question->workload == BENCH_READ_RANDOM && question->threads == 1)
-        return question->state == BENCH_COLD ? 9 : 12;
-    if (question->workload == BENCH_READ_ALL || question->threads > 1)
-        return question->state == BENCH_COLD ? 10 : 5;
-    return 1;
+    if (!bench_reads_keys(question->workload))
+        return 1;
+    return bench_is_cold(question) ? 2 * series : series;
 }

@@ -247,9 +247,9 @@ static int end_players(const struct round *round, struct players *players,
 /* Whether it has not read all parts yet, or was too quick to be believed. */
 static bool goes_on(const struct round *round, const struct child *child, uint32_t turn)
 {
-    bool may_repeat = round->order->may_repeat && round->question->state == BENCH_WARM;
-    return child->pid && (turn < round->task.part_count ||
-                          (may_repeat && child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST));
+    return child->pid &&
+           (turn < round->task.part_count ||
+            (round->order->may_repeat && child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST));
 }
 
 /* Other arms may have brought the same files into the cache. */

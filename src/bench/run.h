@@ -290,7 +290,8 @@ struct order {
     struct bench_random random;
     uint32_t *items; /* owned */
     size_t count;
-    bool may_repeat; /* there is time to read them again in runs that are too short */
+    double budget_ns; /* of a round */
+    bool may_repeat;  /* there is time to read them again in runs that are too short */
 };
 
 /*
