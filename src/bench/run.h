@@ -74,6 +74,15 @@ void scratch_release(struct scratch *scratch);
 /* Removes a file, or a folder and all in it; absent is fine. 0, or -1 with errno. */
 int scratch_remove(const char *path);
 
+/*
+ * Gives back the space of files that a run has written, but leaves the empty files
+ * until the end: ext4 takes no inode again for minutes after it was freed, and looks
+ * at all of these when a file is created (ialloc.c, recently_deleted), so that the
+ * next run would create files 5 to 20 times as slowly. Removes them where inodes are
+ * scarce. 0, or -1 with errno.
+ */
+int scratch_retire(const char *path);
+
 /* -- corpus.c, layout.c ------------------------------------------------------------------- */
 
 #define PACK_COPIES_MAX 3
@@ -327,8 +336,6 @@ int plan_effect(struct bench_case *question, enum bench_pair pair, const char *f
 int kvtest_make(const struct corpus *corpus, const char *path, const struct bench_pace *pace,
                 struct sqlpack_error *err);
 int kvtest_plan(struct bench_result *result, struct sqlpack_error *err);
-int csv_make(const struct bench_data *data, const struct bench_pace *pace,
-             struct sqlpack_error *err);
 int csv_plan(struct bench_result *result, struct sqlpack_error *err);
 
 /* The share of a case in the budget. */

@@ -322,11 +322,47 @@ static void add_kvtest(struct html *html, const struct bench_case *question)
     html_table_end(html);
 }
 
+/* A figure that the author did not give is no zero. */
+static void add_csv(struct html *html, const struct bench_case *question)
+{
+    for (size_t i = 0; i < question->series_count; i++) {
+        const struct bench_series *series = &question->series[i];
+        double published = bench_published_seconds(question->workload, series->published);
+        char there[32] = "not published", here[32] = "-";
+        if (!isnan(published))
+            snprintf(there, sizeof(there), "%.4f", published);
+        if (!series->missing[0] && series->summary.round_count > 0)
+            snprintf(here, sizeof(here), "%.4f", series->summary.median_us / 1e6);
+        const char *cells[] = {bench_workload_name(question->workload), series->label, there, here};
+        html_row(html, cells, 4, !isnan(published));
+    }
+}
+
+static bool is_csv(const struct bench_case *question)
+{
+    return question->workload >= BENCH_CSV_WRITE && question->workload <= BENCH_CSV_QUERY &&
+           !question->missing[0];
+}
+
 static void add_published(struct html *html, const struct bench_result *result)
 {
-    for (size_t i = 0; i < result->case_count; i++)
-        if (result->cases[i].workload == BENCH_KVTEST_READ && !result->cases[i].missing[0])
-            add_kvtest(html, &result->cases[i]);
+    static const char *const heads[] = {"operation", "on", "published s", "here s"};
+    bool has_csv = false;
+    for (size_t i = 0; i < result->case_count; i++) {
+        const struct bench_case *question = &result->cases[i];
+        if (question->workload == BENCH_KVTEST_READ && !question->missing[0])
+            add_kvtest(html, question);
+        if (!is_csv(question))
+            continue;
+        if (!has_csv) {
+            html_heading(html, "Seconds for all records, published (of 100,000) and here");
+            html_table_begin(html, heads, 4);
+        }
+        has_csv = true;
+        add_csv(html, question);
+    }
+    if (has_csv)
+        html_table_end(html);
 }
 
 /* -- space, machine, caveats ---------------------------------------------------------------- */
@@ -424,14 +460,16 @@ int bench_write_html(const struct bench_result *result, const char *path, struct
              result->advice == BENCH_NO_ADVICE ? "" : ": ",
              result->advice == BENCH_NO_ADVICE ? "" : bench_advice_name(result->advice));
     html_begin(&html, title, result->reason);
-    add_tiles(&html, result);
+    if (result->corpus.file_count > 0)
+        add_tiles(&html, result);
     add_lines(&html, result);
     add_published(&html, result);
     for (int kind = 0; kind < KINDS; kind++)
         add_forest(&html, result, (enum kind)kind);
     for (size_t i = 0; i < result->case_count; i++)
         add_case(&html, &result->cases[i]);
-    add_space(&html, &result->corpus);
+    if (result->corpus.file_count > 0)
+        add_space(&html, &result->corpus);
     add_machine(&html, result);
     add_caveats(&html, result);
     if (html_write(&html, path) < 0)

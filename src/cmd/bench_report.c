@@ -333,7 +333,8 @@ void bench_report(const struct bench_result *result, bool verbose)
     struct out out;
     out_init(&out, false);
     out_begin(&out);
-    print_corpus(&out, &result->corpus);
+    if (result->corpus.file_count > 0) /* the CSV benchmark has neither tree nor pack */
+        print_corpus(&out, &result->corpus);
     print_machine(&out, &result->environment);
     print_design(&out, result);
     out_end(&out);

@@ -238,9 +238,14 @@ LOG
 
 @test "bench: the CSV benchmark finds the same records in all places" {
     need jq
-    run_ok sqlpack bench --preset csv --json --rounds 1 --budget 1 --synthetic 1000:fixed:0
+    run_ok sqlpack bench --preset csv --json --rounds 7 --budget 1 --synthetic 1000:fixed:0
     jq -e '[.cases[] | select(.workload == "filtered query") | .match_count] == [9]' <<<"$output"
     jq -e '[.cases[] | select(.workload == "full record read") | .match_count] == [1000]' \
         <<<"$output"
     jq -e 'any(.cases[]; .results_differ) | not' <<<"$output"
+    # what each write left was read back: in all places the same records as the reading cases found
+    jq -e '[.cases[] | select(.workload != "filtered query") | .series[].runs[].sum] |
+        unique | length == 1 and .[0] > 0' <<<"$output"
+    jq -e '[.cases[].series[].runs | length] | unique == [6, 7]' <<<"$output"
+    [ -z "$(left_behind)" ]
 }

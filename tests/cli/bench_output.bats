@@ -191,6 +191,24 @@ PY
     run_ok sqlpack bench --replot r.json
     grep -qE '^  filtered query +CSV file +0.0188 +0.0200$' <<<"$output"
     grep -qE '^  filtered query +SQLite +0.0028 +0.0000$' <<<"$output"
+    sqlpack bench -q --replot r.json --html out.html
+    grep -q '>filtered query</th><td>CSV file</td><td>0.0188</td><td>0.0200</td>' out.html
+}
+
+@test "bench: the CSV benchmark's write, which nobody published, is no zero" {
+    need jq
+    make_result r.json '.preset = "csv" | .cases = [.cases[0]] | .cases[0] |= (
+        .workload = "sequential write" | .state = "" | .series[0].label = "CSV file" |
+        .series[0].published = "CSV file" | .series[1].label = "SQLite" |
+        .series[1].published = "SQLite" | .series[0].summary.median_us = 20000 |
+        .series[1] += {runs: [], missing: "no room"})'
+    run_ok sqlpack bench --replot r.json
+    [[ $output == *"published (of 100,000; none for the write) and here"* ]]
+    grep -qE '^  sequential write +CSV file +- +0.0200$' <<<"$output"
+    grep -qE '^  sequential write +SQLite +- +-$' <<<"$output"
+    sqlpack bench -q --replot r.json --html out.html
+    grep -q '>sequential write</th><td>CSV file</td><td>not published</td><td>0.0200</td>' out.html
+    grep -q '>sequential write</th><td>SQLite</td><td>not published</td><td>-</td>' out.html
 }
 
 @test "bench: two results are compared case by case" {
