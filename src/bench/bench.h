@@ -97,7 +97,7 @@ enum bench_workload {
     BENCH_FIRST_READ,      /* L1: one read of a fresh process */
     BENCH_WRITE_CREATE,    /* W1 */
     BENCH_WRITE_OVERWRITE, /* W2: in place, same size */
-    BENCH_WRITE_DELETE,    /* W3: a tenth */
+    BENCH_WRITE_DELETE,    /* W3: half of what is there */
     BENCH_DO_PACK,         /* P1: the whole command, without its process */
     BENCH_DO_UNPACK,
     BENCH_DO_VERIFY,

@@ -156,6 +156,12 @@ static int add_reads(struct bench_result *result, const struct bench_options *op
     return add_layouts(question, options->layouts, err);
 }
 
+struct plan {
+    const struct bench_options *options;
+    const struct corpus *corpus;
+    struct bench_result *result;
+};
+
 /* -- everything once, queries, writes ------------------------------------------------------- */
 
 static int add_full_read(struct bench_result *result, const struct bench_options *options,
@@ -224,15 +230,15 @@ static int add_queries(struct bench_result *result, const struct corpus *corpus,
     return 0;
 }
 
-static int add_writes(struct bench_result *result, const struct bench_options *options,
-                      enum bench_workload workload, struct sqlpack_error *err)
+static int add_writes(const struct plan *plan, enum bench_workload workload,
+                      struct sqlpack_error *err)
 {
     static const struct bench_arm *const arms[] = {&arm_write_files, &arm_write_journal,
                                                    &arm_write_wal, NULL};
     static const enum bench_durability classes[] = {BENCH_SYNC_NONE, BENCH_SYNC_END,
                                                     BENCH_SYNC_EACH};
     for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
-        struct bench_case *question = plan_case(result, workload, BENCH_STATELESS, err);
+        struct bench_case *question = plan_case(plan->result, workload, BENCH_STATELESS, err);
         if (!question || add_arms(question, arms, err) < 0 ||
             plan_effect(question, BENCH_DROP_IN, "F-write", "S-journal", err) < 0 ||
             plan_effect(question, classes[i] == BENCH_SYNC_EACH ? BENCH_BEST : BENCH_OTHER,
@@ -240,7 +246,9 @@ static int add_writes(struct bench_result *result, const struct bench_options *o
             return -1;
         question->durability = classes[i];
         if (classes[i] == BENCH_SYNC_EACH)
-            question->batch = options->batch ? options->batch : 1;
+            question->batch = plan->options->batch ? plan->options->batch : 1;
+        else
+            question->fixed_ops = write_ops(&plan->corpus->data, workload);
     }
     return 0;
 }
@@ -292,12 +300,6 @@ static int add_whole(struct bench_result *result, struct sqlpack_error *err)
 
 /* -- presets ------------------------------------------------------------------------------ */
 
-struct plan {
-    const struct bench_options *options;
-    const struct corpus *corpus;
-    struct bench_result *result;
-};
-
 static int plan_quick(const struct plan *plan, struct sqlpack_error *err)
 {
     return add_reads(plan->result, plan->options, BENCH_READ_RANDOM, BENCH_WARM, few_readers, err) <
@@ -324,7 +326,7 @@ static int plan_default(const struct plan *plan, struct sqlpack_error *err)
         add_full_read(result, options, BENCH_COLD, true, err) < 0)
         return -1;
     for (enum bench_workload w = BENCH_WRITE_CREATE; w <= BENCH_WRITE_DELETE; w++)
-        if (add_writes(result, options, w, err) < 0)
+        if (add_writes(plan, w, err) < 0)
             return -1;
     return 0;
 }

@@ -267,8 +267,12 @@ struct write_pool {
     unsigned char *data; /* random content; owned */
     size_t bytes;        /* of it, without the last size_max */
     uint32_t *entries;   /* the entry of every write, all different; owned */
-    size_t population;   /* entries that are there beforehand */
+    size_t count;        /* of writes: the order's, or the population, where that is less */
+    size_t population;   /* entries that are there beforehand; none to be created */
 };
+
+/* Writes of a run that is long enough to be believed, as far as there are files for it. */
+size_t write_ops(const struct bench_data *data, enum bench_workload workload);
 int write_pool(const struct bench_task *task, struct write_pool *ret_pool); /* 0, or -1: memory */
 void write_pool_release(struct write_pool *pool);
 const void *write_content(const struct write_pool *pool, size_t index); /* of size_max bytes */

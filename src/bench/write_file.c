@@ -11,10 +11,15 @@
 #include "util/auto.h"
 #include "util/file.h"
 
-#define A_FOLDER      100u
-#define DELETE_ONE_IN 10u
-#define POOL_BYTES    (8u << 20)
-#define CONTENT_STEP  4099u /* so that no two writes in a row have the same content */
+#define A_FOLDER         100u
+#define DELETE_ONE_IN    2u
+#define POPULATION_MAX   4000u
+#define POPULATION_BYTES (48u << 20)
+#define RUN_OPS          2000u /* 20 ms and more */
+#define RUN_BYTES        (24u << 20)
+#define LEAF_BYTES       32
+#define POOL_BYTES       (8u << 20)
+#define CONTENT_STEP     4099u /* so that no two writes in a row have the same content */
 
 void write_pool_release(struct write_pool *pool)
 {
@@ -22,33 +27,45 @@ void write_pool_release(struct write_pool *pool)
     free(pool->entries);
 }
 
-static size_t count_population(const struct bench_task *task)
+/* The first keys, up to so many and so many bytes; one at least. */
+static size_t count_keys(const struct bench_data *data, size_t most, uint64_t bytes)
 {
-    size_t all = task->order_count * DELETE_ONE_IN;
-    if (task->question->workload == BENCH_WRITE_CREATE)
-        return 0;
-    if (task->question->workload == BENCH_WRITE_OVERWRITE)
-        return task->order_count;
-    return all < task->data->key_count ? all : task->data->key_count;
+    size_t count = 0;
+    uint64_t sum = 0;
+    while (count < data->key_count && count < most && (count == 0 || sum < bytes))
+        sum += data->keys[count++].size;
+    return count;
+}
+
+size_t write_ops(const struct bench_data *data, enum bench_workload workload)
+{
+    size_t population = count_keys(data, POPULATION_MAX, POPULATION_BYTES);
+    if (workload == BENCH_WRITE_DELETE)
+        return (population + DELETE_ONE_IN - 1) / DELETE_ONE_IN;
+    return count_keys(data, RUN_OPS, RUN_BYTES);
 }
 
 int write_pool(const struct bench_task *task, struct write_pool *ret_pool)
 {
     struct bench_random random;
     size_t most = task->order_count * CONTENT_STEP;
+    bool creates = task->question->workload == BENCH_WRITE_CREATE;
     size_t bytes = (size_t)task->data->size_max + (most < POOL_BYTES ? most : POOL_BYTES);
     ret_pool->bytes = bytes - (size_t)task->data->size_max;
     ret_pool->data = malloc(bytes);
     ret_pool->entries = calloc(task->order_count, sizeof(*ret_pool->entries));
-    ret_pool->population = count_population(task);
+    ret_pool->population = creates ? 0 : count_keys(task->data, POPULATION_MAX, POPULATION_BYTES);
+    ret_pool->count = task->order_count;
+    if (!creates && ret_pool->count > ret_pool->population)
+        ret_pool->count = ret_pool->population;
     if (!ret_pool->data || !ret_pool->entries)
         return -1;
     bench_random_seed(&random, task->seed);
     bench_random_fill(&random, ret_pool->data, bytes);
-    if (ret_pool->population > 0)
-        order_permutations(&random, ret_pool->entries, task->order_count, ret_pool->population);
+    if (!creates)
+        order_permutations(&random, ret_pool->entries, ret_pool->count, ret_pool->population);
     else
-        for (size_t i = 0; i < task->order_count; i++)
+        for (size_t i = 0; i < ret_pool->count; i++)
             ret_pool->entries[i] = (uint32_t)i;
     return 0;
 }
@@ -61,7 +78,7 @@ const void *write_content(const struct write_pool *pool, size_t index)
 void write_count_bytes(const struct bench_task *task, const struct write_pool *pool,
                        struct bench_run *run)
 {
-    for (size_t i = 0; i < task->order_count; i++)
+    for (size_t i = 0; i < pool->count; i++)
         if (task->question->workload != BENCH_WRITE_DELETE)
             run->bytes += task->data->keys[pool->entries[i]].size;
     run->sum = run->bytes;
@@ -79,8 +96,6 @@ struct writer {
 
 static void writer_release(struct writer *writer)
 {
-    if (writer->root)
-        scratch_remove(writer->root);
     free(writer->root);
     free(writer->path);
     free(writer->hidden);
@@ -136,12 +151,11 @@ static int write_one(struct writer *writer, size_t index)
     return write_new(writer->path, workload == BENCH_WRITE_CREATE ? O_EXCL : 0, data, size, false);
 }
 
-/* Folders, and the files that are overwritten or deleted, are there and flushed beforehand. */
-static int populate(struct writer *writer)
+/* Folders, and in them the files that are overwritten or deleted. */
+static int make_files(struct writer *writer)
 {
-    const struct bench_task *task = writer->task;
     size_t population = writer->pool.population;
-    size_t names = population > task->order_count ? population : task->order_count;
+    size_t names = population ? population : writer->pool.count;
     if (mkdir(writer->root, 0700) < 0)
         return -1;
     for (size_t i = 0; i < names; i++) {
@@ -151,9 +165,17 @@ static int populate(struct writer *writer)
             return -1;
         writer->path[writer->folder_bytes] = '/';
         if (i < population && write_new(writer->path, O_EXCL, write_content(&writer->pool, i),
-                                        (size_t)task->data->keys[i].size, false) < 0)
+                                        (size_t)writer->task->data->keys[i].size, false) < 0)
             return -1;
     }
+    return 0;
+}
+
+/* New folders for files to be created; the others share one population, made by the first run. */
+static int populate(struct writer *writer)
+{
+    if (access(writer->root, F_OK) < 0 && make_files(writer) < 0)
+        return -1;
     auto_close int fd = open(writer->root, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return fd < 0 || syncfs(fd) < 0 ? -1 : 0;
 }
@@ -162,7 +184,7 @@ static int write_all(struct writer *writer, struct bench_run *run, struct hist *
 {
     const struct bench_task *task = writer->task;
     uint64_t began = bench_now(), before = began;
-    for (size_t i = 0; i < task->order_count; i++) {
+    for (size_t i = 0; i < writer->pool.count; i++) {
         if (write_one(writer, i) < 0)
             return -1;
         uint64_t now = bench_now();
@@ -175,15 +197,38 @@ static int write_all(struct writer *writer, struct bench_run *run, struct hist *
             return -1;
     }
     run->elapsed_ns = bench_now() - began;
-    run->op_count = task->order_count;
+    run->op_count = writer->pool.count;
     return 0;
+}
+
+/* Behind the clock: what was deleted is there again for the next round. */
+static int restore(struct writer *writer)
+{
+    for (size_t i = 0; i < writer->pool.count; i++) {
+        size_t at = writer->pool.entries[i];
+        name_file(writer, at);
+        if (write_new(writer->path, O_EXCL, write_content(&writer->pool, i),
+                      (size_t)writer->task->data->keys[at].size, false) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+static int leave(struct writer *writer)
+{
+    if (writer->task->question->workload == BENCH_WRITE_CREATE)
+        return scratch_retire(writer->root);
+    return writer->task->question->workload == BENCH_WRITE_DELETE ? restore(writer) : 0;
 }
 
 static int run_files(const struct bench_task *task, struct bench_run *ret_run, struct hist *hist,
                      struct sqlpack_error *err)
 {
     auto_release(writer_release) struct writer writer = {.task = task};
-    writer.root = bench_join(task->data->scratch, "written");
+    char leaf[LEAF_BYTES] = "population";
+    if (task->question->workload == BENCH_WRITE_CREATE)
+        snprintf(leaf, sizeof(leaf), "written-%016llx", (unsigned long long)task->seed);
+    writer.root = bench_join(task->data->scratch, leaf);
     if (!writer.root || write_pool(task, &writer.pool) < 0)
         return bench_no_memory(err);
     writer.path = malloc(strlen(writer.root) + 64);
@@ -198,6 +243,8 @@ static int run_files(const struct bench_task *task, struct bench_run *ret_run, s
         return bench_fail_errno(err, "cannot write '%s'", bench_show(writer.path).text);
     child_meter_stop(&meter, ret_run);
     write_count_bytes(task, &writer.pool, ret_run);
+    if (leave(&writer) < 0)
+        return bench_fail_errno(err, "cannot write into scratch");
     return 0;
 }
 

@@ -24,18 +24,17 @@ struct rows {
 
 static void rows_release(struct rows *rows)
 {
-    static const char *const suffixes[] = {"-journal", "-wal", "-shm"};
+    static const char *const suffixes[] = {"", "-journal", "-wal", "-shm"};
+    bool is_over = rows->task->question->workload == BENCH_WRITE_CREATE;
     sqlite3_finalize(rows->change);
     sqlite3_close(rows->db);
-    for (size_t i = 0; rows->path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
-        auto_free char *beside = NULL;
-        if (asprintf(&beside, "%s%s", rows->path, suffixes[i]) < 0)
-            beside = NULL;
+    for (size_t i = 0; is_over && rows->path && i < sizeof(suffixes) / sizeof(suffixes[0]); i++) {
+        auto_free char *path = NULL;
+        if (asprintf(&path, "%s%s", rows->path, suffixes[i]) < 0)
+            path = NULL;
         else
-            scratch_remove(beside);
+            scratch_remove(path);
     }
-    if (rows->path)
-        scratch_remove(rows->path);
     free(rows->path);
     write_pool_release(&rows->pool);
 }
@@ -74,17 +73,34 @@ static int prepare(struct rows *rows, enum bench_workload workload)
     return sqlite3_prepare_v2(rows->db, changes[workload], -1, &rows->change, NULL);
 }
 
-/* What is overwritten or deleted is there beforehand. */
+/* What is overwritten or deleted is there beforehand, from the first run on. */
 static int populate(struct rows *rows)
 {
-    size_t population = rows->pool.population;
-    int code = execute(rows, "PRAGMA synchronous = OFF; " SCHEMA);
+    if (execute(rows, "SELECT 1 FROM sqlar LIMIT 1") == SQLITE_OK)
+        return SQLITE_OK;
+    int code = execute(rows, "PRAGMA synchronous = OFF; BEGIN; " SCHEMA);
     if (code == SQLITE_OK)
         code = prepare(rows, BENCH_WRITE_CREATE);
-    if (code == SQLITE_OK)
-        code = execute(rows, "BEGIN");
-    for (size_t i = 0; code == SQLITE_OK && i < population; i++)
+    for (size_t i = 0; code == SQLITE_OK && i < rows->pool.population; i++)
         code = change_row(rows, i, i);
+    return code == SQLITE_OK ? execute(rows, "COMMIT") : code;
+}
+
+/* Behind the clock: what was deleted is there again for the next round, under its old number. */
+static int restore(struct rows *rows)
+{
+    int code = sqlite3_open_v2(rows->path, &rows->db, SQLITE_OPEN_READWRITE, NULL);
+    if (code == SQLITE_OK)
+        code = execute(rows, "PRAGMA synchronous = OFF; BEGIN");
+    if (code == SQLITE_OK)
+        code = sqlite3_prepare_v2(rows->db,
+                                  "INSERT INTO sqlar(id, name, mode, mtime, sz, data) "
+                                  "VALUES(?4, ?1, 33188, 0, ?2, ?3)",
+                                  -1, &rows->change, NULL);
+    for (size_t i = 0; code == SQLITE_OK && i < rows->pool.count; i++) {
+        sqlite3_bind_int64(rows->change, 4, rows->pool.entries[i] + 1);
+        code = change_row(rows, rows->pool.entries[i], i);
+    }
     return code == SQLITE_OK ? execute(rows, "COMMIT") : code;
 }
 
@@ -118,12 +134,12 @@ static int change_all(struct rows *rows, struct bench_run *run, struct hist *his
     size_t batch = batch_of(task);
     uint64_t began = bench_now(), before = began;
     int code = SQLITE_OK;
-    for (size_t i = 0; code == SQLITE_OK && i < task->order_count; i++) {
+    for (size_t i = 0; code == SQLITE_OK && i < rows->pool.count; i++) {
         if (i % batch == 0)
             code = execute(rows, "BEGIN IMMEDIATE");
         if (code == SQLITE_OK)
             code = change_row(rows, rows->pool.entries[i], i);
-        if (code == SQLITE_OK && ((i + 1) % batch == 0 || i + 1 == task->order_count))
+        if (code == SQLITE_OK && ((i + 1) % batch == 0 || i + 1 == rows->pool.count))
             code = execute(rows, "COMMIT");
         uint64_t now = bench_now();
         hist_add(hist, now - before);
@@ -135,7 +151,7 @@ static int change_all(struct rows *rows, struct bench_run *run, struct hist *his
     int closed = sqlite3_close(rows->db);
     rows->db = NULL;
     run->elapsed_ns = bench_now() - began;
-    run->op_count = task->order_count;
+    run->op_count = rows->pool.count;
     return code == SQLITE_OK ? closed : code;
 }
 
@@ -143,7 +159,10 @@ static int run_rows(const struct bench_task *task, const char *journal, struct b
                     struct hist *hist, struct sqlpack_error *err)
 {
     auto_release(rows_release) struct rows rows = {.task = task};
-    rows.path = bench_join(task->data->scratch, "written.db");
+    char leaf[32];
+    bool creates = task->question->workload == BENCH_WRITE_CREATE;
+    snprintf(leaf, sizeof(leaf), "%s-%s.db", creates ? "written" : "population", journal);
+    rows.path = bench_join(task->data->scratch, leaf);
     if (!rows.path || write_pool(task, &rows.pool) < 0)
         return bench_no_memory(err);
     int code =
@@ -160,6 +179,8 @@ static int run_rows(const struct bench_task *task, const char *journal, struct b
         return bench_fail_sqlite(err, rows.db, code, "cannot write into the scratch database");
     child_meter_stop(&meter, ret_run);
     write_count_bytes(task, &rows.pool, ret_run);
+    if (task->question->workload == BENCH_WRITE_DELETE && (code = restore(&rows)) != SQLITE_OK)
+        return bench_fail_sqlite(err, rows.db, code, "cannot write into the scratch database");
     return 0;
 }
 
