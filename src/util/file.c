@@ -18,17 +18,21 @@
 int file_open_quietly(int folder, const char *leaf, int flags, struct stat *ret_stat)
 {
     uid_t user = (uid_t)getauxval(AT_EUID); /* without a system call for each file */
-    auto_close int fd = openat(folder, leaf, user == 0 ? flags | O_NOATIME : flags);
+    int fd = openat(folder, leaf, user == 0 ? flags | O_NOATIME : flags);
     if (fd < 0 && errno == EPERM && user == 0) /* root of a namespace, where the owner is not */
         fd = openat(folder, leaf, flags);
-    if (fd < 0 || fstat(fd, ret_stat) < 0)
+    if (fd < 0)
         return -1;
+    if (fstat(fd, ret_stat) < 0) {
+        int os_errno = errno;
+        close(fd);
+        errno = os_errno;
+        return -1;
+    }
     /* not when it is opened: what is refused then would have to be opened again */
     if (user != 0 && ret_stat->st_uid == user)
         fcntl(fd, F_SETFL, flags | O_NOATIME); /* where that fails, the time changes */
-    int opened = fd;
-    fd = -1;
-    return opened;
+    return fd;
 }
 
 ssize_t file_read(int fd, void *data, size_t size)

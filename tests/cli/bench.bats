@@ -130,7 +130,10 @@ left_behind() {
     for signal in INT TERM; do
         env --default-signal=INT sqlpack bench --synthetic 2000:fixed:1K >out 2>err &
         pid=$!
-        until [ -n "$(left_behind)" ]; do sleep 0.1; done
+        until [ -n "$(left_behind)" ]; do
+            kill -0 "$pid" # one that has ended would be waited for without end
+            sleep 0.1
+        done
         sleep 0.5
         kill -"$signal" "$pid"
         status=0

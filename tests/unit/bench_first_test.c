@@ -10,8 +10,8 @@
 #include "util/buf.h"
 #include "util/file.h"
 
-#define SIZE  3000u
-#define READS 3u
+#define SIZE  ((size_t)3000)
+#define READS ((size_t)3)
 
 static unsigned char content[SIZE];
 
