@@ -164,7 +164,7 @@ static int fail_empty(const struct corpus *corpus, const struct bench_corpus *co
 {
     const char *why = "no file in it has content";
     if (counts->chunked_count)
-        why = "no file in it is small enough";
+        why = "every file is above 64 MiB, or has holes and is stored in pieces";
     else if (corpus->odd_name_count)
         why = "the names in the pack are not plain, like './a'";
     return bench_fail(err, SQLPACK_INVALID, "cannot measure '%s': %s", bench_show(corpus->dir).text,

@@ -106,6 +106,10 @@ left_behind() {
     sqlpack pack -q tree t.db
     cp t.db bad.db
     flip_byte bad.db $(($(stat -c %s bad.db) - 100))
+    mkdir sparse
+    truncate -s 1M sparse/{a,b}
+    run_fails 2 sqlpack bench sparse
+    [[ $stderr == *"cannot measure 'sparse': every file is above 64 MiB, or has holes"* ]]
     run_fails 2 sqlpack bench empty
     run_fails 2 sqlpack bench hollow
     run_fails 2 sqlpack bench missing
