@@ -292,6 +292,7 @@ static int prepare(struct session *session, struct bench_result *result, uint64_
     if (corpus_space(corpus, counts, err) < 0)
         return -1;
     unsigned copies = count_layouts(session->options.layouts) - 1;
+    corpus->data.mean_bytes = (double)counts->bytes / (double)corpus->data.key_count;
     corpus->data.all_bytes = (double)counts->bytes * (copies + (session->options.mount ? 4 : 3));
     corpus->data.scratch = session->scratch.path;
     corpus->data.program = session->options.program;

@@ -507,6 +507,7 @@ struct bench_data {
     const char *scratch; /* for arms that write */
     const char *program; /* for first reads */
     struct bench_clock clock;
+    double mean_bytes;      /* of a key */
     double all_bytes;       /* of all layouts, pack and concatenation together */
     const uint32_t *by_id;  /* all keys, as they lie in the pack */
     size_t record_count;    /* of the CSV benchmark */

@@ -142,8 +142,12 @@ static void work(const struct bench_task *task, struct report *report)
 /* What the parent says to a child that takes turns: a part of the order, or that it is over. */
 #define NO_MORE_TURNS UINT32_MAX
 
-bool child_next(const struct bench_task *task, uint64_t elapsed_ns, uint32_t *ret_part)
+bool child_next(const struct bench_task *task, uint64_t elapsed_ns, struct child_meter *meter,
+                uint32_t *ret_part)
 {
+    meter->values[WRITE_CALLS]++;
+    meter->values[READ_CALLS]++;
+    meter->values[VOLUNTARY]++;
     return file_write(task->link, &elapsed_ns, sizeof(elapsed_ns)) == 0 &&
            file_read(task->link, ret_part, sizeof(*ret_part)) == sizeof(*ret_part) &&
            *ret_part != NO_MORE_TURNS;

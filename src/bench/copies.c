@@ -52,6 +52,26 @@ static int copy(const char *from, const char *to, const struct bench_pace *pace,
     return 0;
 }
 
+/* One more. Where the disk fills meanwhile, it is given up. */
+static int add_copy(struct corpus *corpus, const struct scratch *scratch,
+                    const struct bench_pace *pace, bool *ret_is_full, struct sqlpack_error *err)
+{
+    char leaf[32];
+    snprintf(leaf, sizeof(leaf), "copy-%zu.db", corpus->data.copy_count + 1);
+    auto_free char *path = bench_join(scratch->path, leaf);
+    if (!path)
+        return bench_no_memory(err);
+    int status = copy(corpus->pack, path, pace, err);
+    *ret_is_full = status < 0 && (err->os_errno == ENOSPC || err->os_errno == EDQUOT);
+    if (*ret_is_full)
+        scratch_remove(path);
+    if (status < 0)
+        return *ret_is_full ? 0 : -1;
+    corpus->copies[corpus->data.copy_count++] = path;
+    path = NULL;
+    return 0;
+}
+
 int copies_make(struct corpus *corpus, const struct scratch *scratch,
                 const struct bench_result *result, const struct bench_pace *pace,
                 struct sqlpack_error *err)
@@ -59,19 +79,15 @@ int copies_make(struct corpus *corpus, const struct scratch *scratch,
     size_t readers = count_readers(result);
     uint64_t bytes = 0;
     struct sqlpack_error no_room;
+    bool is_full = false;
     if (readers < 2 || !is_worth_it(corpus, &bytes))
         return 0;
     corpus->data.copies = corpus->copies;
+    /* the writes that follow take twice the content at most */
+    uint64_t needed = bytes + 2 * result->corpus.bytes;
     while (corpus->data.copy_count + 1 < readers && corpus->data.copy_count < PACK_COPIES_MAX &&
-           scratch_need(scratch, bytes, &no_room) == 0) {
-        char leaf[32];
-        snprintf(leaf, sizeof(leaf), "copy-%zu.db", corpus->data.copy_count + 1);
-        char *path = bench_join(scratch->path, leaf);
-        if (!path)
-            return bench_no_memory(err);
-        corpus->copies[corpus->data.copy_count++] = path;
-        if (copy(corpus->pack, path, pace, err) < 0)
+           !is_full && scratch_need(scratch, needed, &no_room) == 0)
+        if (add_copy(corpus, scratch, pace, &is_full, err) < 0)
             return -1;
-    }
     return 0;
 }

@@ -44,12 +44,12 @@ static bool take_number(const char *text, int64_t least, int64_t most, int64_t *
     return errno == 0 && end != text && !*end && *ret_number >= least && *ret_number <= most;
 }
 
-static ssize_t read_one(const struct bench_task *task, void *buffer, size_t capacity)
+static ssize_t read_one(const struct bench_task *task, void **ret_state, void *buffer,
+                        size_t capacity)
 {
     struct sqlpack_error err;
-    void *state;
-    if (task->series->arm->open(task, &state, &err) == 0)
-        return task->series->arm->read(state, 0, buffer, capacity);
+    if (task->series->arm->open(task, ret_state, &err) == 0)
+        return task->series->arm->read(*ret_state, 0, buffer, capacity);
     errno = err.os_errno ? err.os_errno : EIO;
     return -1;
 }
@@ -73,14 +73,18 @@ int bench_first_read(int count, char **words)
     const struct bench_task task = {.data = &data, .series = &series, .pack = path};
     size_t capacity = (size_t)size + 1;
     auto_free void *buffer = malloc(capacity);
-    ssize_t got = buffer ? read_one(&task, buffer, capacity) : -1;
+    void *state = NULL;
+    ssize_t got = buffer ? read_one(&task, &state, buffer, capacity) : -1;
     if (got < 0) {
         arrival.os_errno = errno;
     } else {
         arrival.size = (uint64_t)got;
         arrival.sum = bench_touch(buffer, (size_t)got);
     }
-    return file_write(STDOUT_FILENO, &arrival, sizeof(arrival));
+    int status = file_write(STDOUT_FILENO, &arrival, sizeof(arrival));
+    if (state)
+        arm->close(state);
+    return status;
 }
 
 /* -- the one that measures it ------------------------------------------------------------- */

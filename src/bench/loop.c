@@ -19,6 +19,7 @@ struct reader {
     size_t capacity;
     struct hist *hist;
     pthread_barrier_t *start;
+    uint64_t began_ns, ended_ns;   /* of the latest part */
     uint64_t bytes, sum, op_count; /* of all parts read so far */
     int os_errno;
     size_t failed_key;
@@ -59,7 +60,10 @@ static void *read_on_thread(void *arg)
 {
     struct reader *reader = arg;
     pthread_barrier_wait(reader->start);
-    return read_share(reader) < 0 ? reader : NULL;
+    reader->began_ns = bench_now();
+    int status = read_share(reader);
+    reader->ended_ns = bench_now();
+    return status < 0 ? reader : NULL;
 }
 
 static int tell_failure(const struct reader *reader, struct sqlpack_error *err)
@@ -94,6 +98,7 @@ static int open_readers(const struct bench_task *task, struct reader *readers, s
     return 0;
 }
 
+/* From the first that begins to the last that ends: whoever waits for them wakes up late. */
 static int run_threads(struct reader *readers, size_t count, uint64_t *elapsed_ns,
                        struct sqlpack_error *err)
 {
@@ -107,15 +112,17 @@ static int run_threads(struct reader *readers, size_t count, uint64_t *elapsed_n
             return bench_fail_errno(err, "cannot start a thread");
     }
     pthread_barrier_wait(&start);
-    uint64_t began = bench_now();
     const struct reader *failed = NULL;
+    uint64_t began = UINT64_MAX, ended = 0;
     for (size_t i = 0; i < count; i++) {
         void *result;
         pthread_join(threads[i], &result);
         if (result)
             failed = result;
+        began = readers[i].began_ns < began ? readers[i].began_ns : began;
+        ended = readers[i].ended_ns > ended ? readers[i].ended_ns : ended;
     }
-    *elapsed_ns += bench_now() - began;
+    *elapsed_ns += ended - began;
     pthread_barrier_destroy(&start);
     return failed ? tell_failure(failed, err) : 0;
 }
@@ -131,10 +138,10 @@ static int run_alone(struct reader *reader, uint64_t *elapsed_ns, struct sqlpack
 
 /* Every part that the parent asks for. What is read again does not count towards the sum. */
 static int take_turns(const struct bench_task *task, struct reader *readers, size_t count,
-                      struct bench_run *run, struct sqlpack_error *err)
+                      struct child_meter *meter, struct bench_run *run, struct sqlpack_error *err)
 {
     uint32_t part;
-    for (uint32_t turn = 0; child_next(task, run->elapsed_ns, &part); turn++) {
+    for (uint32_t turn = 0; child_next(task, run->elapsed_ns, meter, &part); turn++) {
         for (size_t i = 0; i < count; i++) {
             readers[i].first = task_part(task, part) + i;
             readers[i].last = task_part(task, part + 1);
@@ -180,7 +187,7 @@ int read_loop(const struct bench_task *task, struct bench_run *ret_run, struct h
     ret_run->setup_ns = bench_now() - opening;
     struct child_meter meter;
     child_meter_start(&meter);
-    if (take_turns(task, readers, count, ret_run, err) < 0)
+    if (take_turns(task, readers, count, &meter, ret_run, err) < 0)
         return -1;
     child_meter_stop(&meter, ret_run);
     close_readers(readers, count, ret_run, hist);

@@ -10,13 +10,14 @@
 
 #define ROUNDS_MIN     11
 #define OPS_MAX        2000000u
-#define PASSES_MAX     100         /* how often a key is read in a run, at most */
+#define PASSES_MAX     100         /* how often a key is in the order of a run, at most */
 #define RUN_WANTED_NS  120000000.0 /* of the fastest arm: more rounds tell more than longer ones */
 #define COLD_SLACK     1.6         /* no key is read twice to make a cold run longer */
 #define REPEAT_SHARE   0.75        /* of that, which must be in the budget */
 #define WINDOWS        10u
 #define WINDOW_OPS_MIN 50u
-#define FIRST_READS    4000u /* operations of the warm-up, which tells how long one takes */
+#define FIRST_READS    4000u       /* operations of the warm-up, which tells how long one takes */
+#define FIRST_BYTES    268435456.0 /* of them, at most */
 #define FIRST_WRITES   200u
 #define FIRST_SYNCS    20u /* each may take the disk ten milliseconds */
 
@@ -82,6 +83,9 @@ static size_t first_ops(const struct measure *measure, const struct bench_case *
         first = FIRST_READS;
     else if (bench_writes_keys(question->workload))
         first = question->durability == BENCH_SYNC_EACH ? FIRST_SYNCS : FIRST_WRITES;
+    double few = FIRST_BYTES / (measure->data->mean_bytes > 0 ? measure->data->mean_bytes : 1);
+    if ((double)first > few)
+        first = few < 1 ? 1 : (size_t)few;
     return first < most ? first : most;
 }
 
@@ -206,13 +210,14 @@ static struct pace pace_of(const struct bench_case *question, long round, double
     return pace;
 }
 
-/* What runs of so many operations are too short by, and take again: all series together. */
+/* What runs of so many operations add where they are too short, and read all again. */
 static double repeats_ns(const struct bench_case *question, long round, double count)
 {
     double ns = 0;
     for (size_t i = 0; i < question->series_count; i++) {
         double run_ns = op_ns(run_at(&question->series[i], round)) * count;
-        ns += run_ns > 0 && run_ns < RUN_WANTED_NS ? RUN_WANTED_NS - run_ns : 0;
+        ns +=
+            run_ns > 0 && run_ns < RUN_WANTED_NS ? (ceil(RUN_WANTED_NS / run_ns) - 1) * run_ns : 0;
     }
     return ns;
 }
@@ -275,6 +280,7 @@ static int make_room(const struct measure *measure, struct bench_case *question,
 static int run_round(const struct measure *measure, struct bench_case *question, long round,
                      struct order *order, struct sqlpack_error *err)
 {
+    bench_random_seed(&order->random, measure->seed + (uint64_t)(round + 1));
     if (make_order(measure->data, question, &order->random, order->items, order->count) < 0)
         return bench_no_memory(err);
     return round_run(measure, question, round, order, err);
@@ -339,7 +345,6 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
     auto_release(order_release) struct order order = {.count = first_ops(measure, question),
                                                       .budget_ns =
                                                           (double)budget_ns / (double)(least + 1)};
-    bench_random_seed(&order.random, measure->seed);
     order.items = calloc(ops_max(measure, question), sizeof(*order.items));
     if (!order.items)
         return bench_no_memory(err);

@@ -10,7 +10,7 @@
 #include "bench/run.h"
 #include "util/auto.h"
 
-#define TURNS         10u        /* of a run; one takes ten milliseconds or more */
+#define TURNS         10u        /* of a run, at least: each arm is at another part */
 #define TURN_OPS_MIN  100u       /* fewer would be lost in the change from one process to another */
 #define RUN_LEAST_NS  105000000u /* shorter ones are noise, and get no verdict */
 #define TURNS_AT_MOST 1000u      /* for arms that need nanoseconds */
@@ -55,6 +55,9 @@ static void check_state(const struct bench_case *question, struct bench_run *run
         run->is_proven = true;
     }
     if (question->state != BENCH_WARM && run->storage_read_bytes < run->bytes / 10 * 9)
+        run->is_proven = false;
+    if (question->state == BENCH_WARM && has_data_state(question) &&
+        run->storage_read_bytes > run->bytes / 100)
         run->is_proven = false;
     if (question->state == BENCH_FULL_COLD && !has_data_state(question))
         run->is_proven = run->storage_read_bytes > 0;
@@ -113,7 +116,8 @@ struct round {
     struct bench_case *question;
     long number;
     struct order *order;
-    uint32_t *ranks; /* the series in random order */
+    struct bench_random random; /* of the turns, whose number hangs on the clock */
+    uint32_t *ranks;            /* the series in random order */
     struct bench_task task;
 };
 
@@ -182,31 +186,34 @@ static void players_release(struct players *players)
 }
 
 /*
- * The pack that a series reads in turns; NULL: it has none. Cold ones need a file each, or
- * one would find warm what another has read; from round to round they change files.
+ * Whether a series takes turns, and the pack that it reads in them. Cold ones need a file
+ * each, or one would find warm what another has read; from round to round they change files.
  */
-static const char *own_pack(const struct round *round, const struct bench_series *series)
+static bool has_turns(const struct round *round, const struct bench_series *series,
+                      const char **ret_pack)
 {
     const struct bench_data *data = round->measure->data;
     size_t at = 0, files = data->copy_count + 1;
+    *ret_pack = data->pack;
     if (round->question->state == BENCH_WARM || series->arm->side != BENCH_PACK)
-        return data->pack;
+        return true;
     if (series->layout == BENCH_LAYOUT_MOUNT)
-        return NULL;
+        return false;
     for (const struct bench_series *other = round->question->series; other < series; other++)
         at += bench_opens_pack(other);
     if (at >= files)
-        return NULL;
+        return false;
     at = (at + (size_t)(round->number + 1)) % files;
-    return at == 0 ? data->pack : data->copies[at - 1];
+    *ret_pack = at == 0 ? data->pack : data->copies[at - 1];
+    return true;
 }
 
-static int start_player(const struct round *round, struct bench_series *series,
+static int start_player(const struct round *round, struct bench_series *series, const char *pack,
                         struct player *player, struct sqlpack_error *err)
 {
     struct bench_task task = round->task;
     task.series = series;
-    task.pack = own_pack(round, series);
+    task.pack = pack;
     task.order = player->order = order_arranged(&task);
     if (!player->order)
         return bench_no_memory(err);
@@ -220,8 +227,10 @@ static int start_players(const struct round *round, struct players *players,
 {
     for (size_t i = 0; i < players->count; i++) {
         struct bench_series *series = &round->question->series[i];
-        if (!series->missing[0] && own_pack(round, series) &&
-            start_player(round, series, &players->items[i], err) < 0 && leave_out(series, err) < 0)
+        const char *pack;
+        if (!series->missing[0] && has_turns(round, series, &pack) &&
+            start_player(round, series, pack, &players->items[i], err) < 0 &&
+            leave_out(series, err) < 0)
             return -1;
     }
     return 0;
@@ -244,12 +253,12 @@ static int end_players(const struct round *round, struct players *players,
     return 0;
 }
 
-/* Whether it has not read all parts yet, or was too quick to be believed. */
+/* Whether it has parts left to read, or was too quick to be believed: then it reads all again. */
 static bool goes_on(const struct round *round, const struct child *child, uint32_t turn)
 {
-    return child->pid &&
-           (turn < round->task.part_count ||
-            (round->order->may_repeat && child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST));
+    bool is_too_short = child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST;
+    return child->pid && (turn < round->task.part_count || turn % round->task.part_count != 0 ||
+                          (round->order->may_repeat && is_too_short));
 }
 
 /* Other arms may have brought the same files into the cache. */
@@ -283,11 +292,11 @@ static int have_turn(const struct round *round, struct child *child, uint32_t pa
  * One turn for each. They are at different parts, so that none finds in the processor's
  * caches what another has just read. Returns how many had one; -1 on failure.
  */
-static int have_turns(const struct round *round, struct players *players, uint32_t turn,
+static int have_turns(struct round *round, struct players *players, uint32_t turn,
                       struct sqlpack_error *err)
 {
     int count = 0;
-    order_shuffle(&round->order->random, round->ranks, players->count);
+    order_shuffle(&round->random, round->ranks, players->count);
     for (size_t i = 0; i < players->count; i++) {
         size_t at = round->ranks[i];
         struct child *child = &players->items[at].child;
@@ -309,10 +318,11 @@ static int run_in_turns(struct round *round, struct sqlpack_error *err)
     auto_release(players_release) struct players players = {
         .items = calloc(round->question->series_count, sizeof(*players.items)),
         .count = round->question->series_count};
+    size_t most = players.count > TURNS ? players.count : TURNS;
     size_t parts = round->task.order_count / TURN_OPS_MIN;
     if (!players.items)
         return bench_no_memory(err);
-    round->task.part_count = parts > TURNS ? TURNS : parts ? (uint32_t)parts : 1;
+    round->task.part_count = (uint32_t)(parts > most ? most : parts ? parts : 1);
     if (start_players(round, &players, err) < 0)
         return -1;
     int count = 1;
@@ -329,7 +339,8 @@ static int run_others(const struct round *round, bool in_turns, struct sqlpack_e
     struct bench_case *question = round->question;
     for (size_t i = 0; i < question->series_count; i++) {
         struct bench_series *series = &question->series[round->ranks[i]];
-        if (!series->missing[0] && !(in_turns && own_pack(round, series)) &&
+        const char *pack;
+        if (!series->missing[0] && !(in_turns && has_turns(round, series, &pack)) &&
             run_alone(round, series, err) < 0)
             return -1;
     }
@@ -355,6 +366,7 @@ int round_run(const struct measure *measure, struct bench_case *question, long n
                                    .order_count = order->count,
                                    .part_count = 1,
                                    .seed = bench_random_next(&order->random)}};
+    bench_random_seed(&round.random, round.task.seed);
     bool in_turns = bench_reads_keys(question->workload) &&
                     (question->state == BENCH_WARM || question->state == BENCH_COLD);
     if ((in_turns && run_in_turns(&round, err) < 0) || run_others(&round, in_turns, err) < 0)

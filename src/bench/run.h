@@ -214,9 +214,6 @@ void child_release(struct child *child);
 int child_run(const struct bench_task *task, const struct bench_pace *pace,
               struct bench_run *ret_run, struct hist *hist, struct sqlpack_error *err);
 
-/* In the child: tells that it is ready, and waits. False where there are no more turns. */
-bool child_next(const struct bench_task *task, uint64_t elapsed_ns, uint32_t *ret_part);
-
 /* Whether its arm reads the pack itself, which one that reads it through a mount does not. */
 static inline bool bench_opens_pack(const struct bench_series *series)
 {
@@ -244,6 +241,13 @@ struct child_meter {
 };
 void child_meter_start(struct child_meter *meter);
 void child_meter_stop(const struct child_meter *meter, struct bench_run *run);
+
+/*
+ * In the child: tells that it is ready, and waits, which the meter leaves out. False where
+ * there are no more turns.
+ */
+bool child_next(const struct bench_task *task, uint64_t elapsed_ns, struct child_meter *meter,
+                uint32_t *ret_part);
 
 /* -- query.c, filter.c --------------------------------------------------------------------- */
 
@@ -287,7 +291,7 @@ struct measure {
     size_t round_count;  /* at least, but for what takes far longer than its budget */
     size_t round_limit;  /* at most: where the budget allows, single reads get more rounds */
     double memory_bytes; /* that warm data may take; negative: unknown */
-    uint64_t seed;
+    uint64_t seed;       /* of the case */
 };
 
 /*
@@ -298,10 +302,10 @@ struct measure {
 int measure_case(const struct measure *measure, struct bench_case *question, uint64_t budget_ns,
                  struct sqlpack_error *err);
 
-/* The keys of a round, and where the next ones come from. */
+/* The keys of a round. */
 struct order {
-    struct bench_random random;
-    uint32_t *items; /* owned */
+    struct bench_random random; /* of this round, whatever the ones before have drawn */
+    uint32_t *items;            /* owned */
     size_t count;
     double budget_ns; /* of a round */
     bool may_repeat;  /* there is time to read them again in runs that are too short */
@@ -309,7 +313,7 @@ struct order {
 
 /*
  * Runs every arm of the case once, on the same keys, in random order: round `number` of its
- * series, -1 for the warm-up. Arms that read warm take turns, so that whatever the machine
+ * series, -1 for a warm-up. Arms that read warm take turns, so that whatever the machine
  * does meanwhile happens to all of them alike (round.c).
  */
 int round_run(const struct measure *measure, struct bench_case *question, long number,

@@ -24,7 +24,7 @@ void bench_json(struct out *out, const struct bench_result *result);
 int bench_write_json(const struct bench_result *result, const char *path,
                      struct sqlpack_error *err);
 int bench_write_csv(const struct bench_result *result, const char *path,
-                    struct sqlpack_error *err); /* a line a run; round 0 is the warm-up */
+                    struct sqlpack_error *err); /* a line a run; round 0 is the last warm-up */
 int bench_write_html(const struct bench_result *result, const char *path,
                      struct sqlpack_error *err);
 

@@ -45,7 +45,8 @@ static ssize_t read_slowly(void *state, size_t key, void *buffer, size_t capacit
 /* The regular files of a folder, as keys. */
 static struct bench_data list_files(const char *folder)
 {
-    struct bench_data data = {.keys = keys, .trees = trees, .by_id = by_id, .scratch = folder};
+    struct bench_data data = {
+        .keys = keys, .trees = trees, .by_id = by_id, .pack = folder, .scratch = folder};
     DIR *dir = opendir(folder);
     if (!dir)
         die(folder, "cannot be opened");
