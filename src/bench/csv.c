@@ -242,7 +242,7 @@ static uint64_t sum_of(const struct records *records)
     for (size_t i = 0; i < records->count; i++)
         sum += records->items[i].id +
                bench_hash(records->items[i].name, strlen(records->items[i].name));
-    return sum;
+    return sum >> (64 - 53); /* any reader of JSON takes it exactly */
 }
 
 static int time_once(const struct bench_task *task, const char *what, enum place place,
