@@ -47,7 +47,7 @@ static void complete(struct session *session)
     struct bench_options *options = &session->options;
     static const struct {
         unsigned round_count, seconds;
-    } defaults[] = {[BENCH_PRESET_DEFAULT] = {15, 170},
+    } defaults[] = {[BENCH_PRESET_DEFAULT] = {15, 155},
                     [BENCH_PRESET_QUICK] = {11, 23},
                     [BENCH_PRESET_FULL] = {15, 1200},
                     [BENCH_PRESET_KVTEST] = {11, 170},

@@ -523,6 +523,7 @@ struct bench_task {
     const char *pack;      /* data->pack, or a copy */
     const uint32_t *order; /* keys, in this order for all arms of a round */
     size_t order_count;    /* operations; queries use no key */
+    size_t cycles;         /* times so many keys are in the order: more for runs too short */
     uint32_t part_count;   /* of the order, one a turn, for arms that read */
     int link;              /* to the process that gives the turns */
     uint64_t seed;         /* of the round */

@@ -19,7 +19,9 @@ static size_t count_readers(const struct bench_result *result)
     for (size_t i = 0; i < result->case_count; i++) {
         const struct bench_case *question = &result->cases[i];
         size_t readers = 0;
-        for (size_t j = 0; question->state == BENCH_COLD && j < question->series_count; j++)
+        for (size_t j = 0; question->state == BENCH_COLD && round_has_turns(question) &&
+                           j < question->series_count;
+             j++)
             readers += bench_opens_pack(&question->series[j]);
         most = readers > most ? readers : most;
     }

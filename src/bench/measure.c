@@ -16,6 +16,8 @@
 #define REPEAT_SHARE   0.75        /* of that, which must be in the budget */
 #define WINDOWS        10u
 #define WINDOW_OPS_MIN 50u
+#define WARM_UPS       2L
+#define CYCLES_MAX     8u          /* times as many keys, for the arms that are quickest */
 #define FIRST_READS    4000u       /* operations of the warm-up, which tells how long one takes */
 #define FIRST_BYTES    268435456.0 /* of them, at most */
 #define FIRST_WRITES   200u
@@ -202,15 +204,15 @@ static struct pace pace_of(const struct bench_case *question, long round, double
         if (pace.fastest == 0 || each < pace.fastest)
             pace.fastest = each;
     }
-    /* what is made or emptied before the clock starts grows with the operations */
-    if (question->state != BENCH_WARM) {
+    /* what is emptied before the clock starts grows with the operations */
+    if (bench_is_cold(question)) {
         pace.each = round_ns / ops;
         pace.fixed = 0;
     }
     return pace;
 }
 
-/* What runs of so many operations add where they are too short, and read all again. */
+/* What runs of so many operations add where they are too short, and go on. */
 static double repeats_ns(const struct bench_case *question, long round, double count)
 {
     double ns = 0;
@@ -233,9 +235,11 @@ static size_t choose_ops(const struct measure *measure, const struct bench_case 
     double rest_ns = order->budget_ns - pace.fixed;
     double wanted_ns = bench_is_cold(question) ? RUN_WANTED_NS * COLD_SLACK : RUN_WANTED_NS;
     double count = fmin(rest_ns / pace.each, wanted_ns / pace.fastest);
-    if (order->may_repeat)
+    if (order->has_time)
         count = fmin(count, (rest_ns - repeats_ns(question, round, count)) / pace.each);
-    return (size_t)fmin(fmax(count, 1), (double)most);
+    /* what writes need beforehand may take all of the budget, however few they are */
+    size_t least = bench_writes_keys(question->workload) ? first_ops(measure, question) : 1;
+    return (size_t)fmin(fmax(count, (double)least), (double)most);
 }
 
 /* Why a case cannot be measured here at all. */
@@ -280,9 +284,14 @@ static int make_room(const struct measure *measure, struct bench_case *question,
 static int run_round(const struct measure *measure, struct bench_case *question, long round,
                      struct order *order, struct sqlpack_error *err)
 {
-    bench_random_seed(&order->random, measure->seed + (uint64_t)(round + 1));
-    if (make_order(measure->data, question, &order->random, order->items, order->count) < 0)
-        return bench_no_memory(err);
+    bench_random_seed(&order->random, measure->seed + (uint64_t)(round + WARM_UPS));
+    order->cycles = order->has_time ? ops_max(measure, question) / order->count : 1;
+    if (order->cycles > CYCLES_MAX)
+        order->cycles = CYCLES_MAX;
+    for (size_t i = 0; i < order->cycles; i++)
+        if (make_order(measure->data, question, &order->random, order->items + i * order->count,
+                       order->count) < 0)
+            return bench_no_memory(err);
     return round_run(measure, question, round, order, err);
 }
 
@@ -314,15 +323,15 @@ static int warm_up(const struct measure *measure, struct bench_case *question, s
                    struct sqlpack_error *err)
 {
     size_t first = order->count;
-    for (int i = 0; i < (question->fixed_ops ? 1 : 2); i++) {
+    for (long round = question->fixed_ops ? -1 : -WARM_UPS; round < 0; round++) {
         uint64_t began = bench_now();
-        if (run_round(measure, question, -1, order, err) < 0)
+        if (run_round(measure, question, round, order, err) < 0)
             return -1;
-        order->may_repeat =
+        order->has_time =
             bench_reads_keys(question->workload) && question->state == BENCH_WARM &&
             order->budget_ns > REPEAT_SHARE * RUN_WANTED_NS * (double)question->series_count;
-        order->count = choose_ops(measure, question, order, -1, (double)(bench_now() - began));
-        if (i == 0 && order->count < first)
+        order->count = choose_ops(measure, question, order, round, (double)(bench_now() - began));
+        if (round < -1 && order->count < first)
             order->count = first;
     }
     return 0;

@@ -91,18 +91,19 @@ static void compare_sums(struct bench_case *question, size_t round)
 
 /* -- one arm after the other ---------------------------------------------------------------- */
 
-/* The arm's own order of the same keys, each of them once before any comes again; NULL: memory. */
+/* The same keys in the arm's own order, each of them once before any comes again; NULL: memory. */
 static uint32_t *order_arranged(const struct bench_task *task)
 {
-    size_t keys = task->data->key_count;
+    size_t keys = task->data->key_count, all = task->order_count * task->cycles;
     int (*arrange)(const struct bench_task *, uint32_t *, size_t) = task->series->arm->arrange;
-    auto_free uint32_t *order = calloc(task->order_count + 1, sizeof(*order));
+    size_t block = task->order_count < keys ? task->order_count : keys;
+    auto_free uint32_t *order = calloc(all + 1, sizeof(*order));
     if (!order)
         return NULL;
-    memcpy(order, task->order, task->order_count * sizeof(*order));
-    for (size_t first = 0; arrange && first < task->order_count; first += keys) {
-        size_t rest = task->order_count - first;
-        if (arrange(task, order + first, rest < keys ? rest : keys) < 0)
+    memcpy(order, task->order, all * sizeof(*order));
+    for (size_t first = 0; arrange && first < all; first += block) {
+        size_t rest = all - first;
+        if (arrange(task, order + first, rest < block ? rest : block) < 0)
             return NULL;
     }
     uint32_t *result = order;
@@ -168,6 +169,7 @@ static int run_alone(const struct round *round, struct bench_series *series,
 struct player {
     struct child child;
     uint32_t *order; /* owned */
+    bool is_playing;
 };
 
 /* All of a round, by series. */
@@ -203,7 +205,7 @@ static bool has_turns(const struct round *round, const struct bench_series *seri
         at += bench_opens_pack(other);
     if (at >= files)
         return false;
-    at = (at + (size_t)(round->number + 1)) % files;
+    at = (at + (size_t)(round->number + 2)) % files;
     *ret_pack = at == 0 ? data->pack : data->copies[at - 1];
     return true;
 }
@@ -253,12 +255,19 @@ static int end_players(const struct round *round, struct players *players,
     return 0;
 }
 
-/* Whether it has parts left to read, or was too quick to be believed: then it reads all again. */
+/* Where all parts are read: whether it was too quick to be believed, and reads as many more. */
 static bool goes_on(const struct round *round, const struct child *child, uint32_t turn)
 {
-    bool is_too_short = child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST;
-    return child->pid && (turn < round->task.part_count || turn % round->task.part_count != 0 ||
-                          (round->order->may_repeat && is_too_short));
+    return turn == 0 || (round->order->has_time && round->number >= 0 &&
+                         child->elapsed_ns < RUN_LEAST_NS && turn < TURNS_AT_MOST);
+}
+
+/* The series are at different parts, so that none finds in the caches what others just read. */
+static uint32_t part_of(const struct round *round, size_t series, uint32_t turn)
+{
+    uint32_t parts = round->task.part_count;
+    uint32_t cycle = turn / parts % (uint32_t)round->task.cycles;
+    return cycle * parts + ((uint32_t)series + turn) % parts;
 }
 
 /* Other arms may have brought the same files into the cache. */
@@ -288,10 +297,7 @@ static int have_turn(const struct round *round, struct child *child, uint32_t pa
     return child_turn(child, part, round->measure->pace, err);
 }
 
-/*
- * One turn for each. They are at different parts, so that none finds in the processor's
- * caches what another has just read. Returns how many had one; -1 on failure.
- */
+/* One turn for each. Returns how many had one; -1 on failure. */
 static int have_turns(struct round *round, struct players *players, uint32_t turn,
                       struct sqlpack_error *err)
 {
@@ -299,14 +305,17 @@ static int have_turns(struct round *round, struct players *players, uint32_t tur
     order_shuffle(&round->random, round->ranks, players->count);
     for (size_t i = 0; i < players->count; i++) {
         size_t at = round->ranks[i];
-        struct child *child = &players->items[at].child;
-        uint32_t part = (uint32_t)((at + turn) % round->task.part_count);
-        if (!goes_on(round, child, turn))
+        struct player *player = &players->items[at];
+        struct child *child = &player->child;
+        if (turn % round->task.part_count == 0)
+            player->is_playing = child->pid && goes_on(round, child, turn);
+        if (!player->is_playing)
             continue;
         count++;
-        if (have_turn(round, child, part, err) == 0)
+        if (have_turn(round, child, part_of(round, at, turn), err) == 0)
             continue;
         child_release(child);
+        player->is_playing = false;
         if (leave_out(&round->question->series[at], err) < 0)
             return -1;
     }
@@ -347,6 +356,13 @@ static int run_others(const struct round *round, bool in_turns, struct sqlpack_e
     return 0;
 }
 
+bool round_has_turns(const struct bench_case *question)
+{
+    if (question->state == BENCH_COLD)
+        return bench_reads_keys(question->workload) && question->workload != BENCH_READ_ALL;
+    return bench_reads_keys(question->workload) && question->state == BENCH_WARM;
+}
+
 int round_run(const struct measure *measure, struct bench_case *question, long number,
               struct order *order, struct sqlpack_error *err)
 {
@@ -364,11 +380,11 @@ int round_run(const struct measure *measure, struct bench_case *question, long n
                                    .pack = measure->data->pack,
                                    .order = order->items,
                                    .order_count = order->count,
+                                   .cycles = order->cycles,
                                    .part_count = 1,
                                    .seed = bench_random_next(&order->random)}};
     bench_random_seed(&round.random, round.task.seed);
-    bool in_turns = bench_reads_keys(question->workload) &&
-                    (question->state == BENCH_WARM || question->state == BENCH_COLD);
+    bool in_turns = round_has_turns(question);
     if ((in_turns && run_in_turns(&round, err) < 0) || run_others(&round, in_turns, err) < 0)
         return -1;
     if (number >= 0)

@@ -220,10 +220,14 @@ static inline bool bench_opens_pack(const struct bench_series *series)
     return series->arm->side == BENCH_PACK && series->layout != BENCH_LAYOUT_MOUNT;
 }
 
-/* Where a part of the order begins; the part behind the last ends with the order. */
+/*
+ * Where a part of the order begins, and the one before it ends. Parts from part_count on are
+ * of the keys that runs which are too short go on with.
+ */
 static inline size_t task_part(const struct bench_task *task, uint32_t part)
 {
-    return task->order_count * part / task->part_count;
+    return task->order_count * (part / task->part_count) +
+           task->order_count * (part % task->part_count) / task->part_count;
 }
 
 /* The timed loop of arms that read, in the child (loop.c). */
@@ -306,14 +310,21 @@ int measure_case(const struct measure *measure, struct bench_case *question, uin
 struct order {
     struct bench_random random; /* of this round, whatever the ones before have drawn */
     uint32_t *items;            /* owned */
-    size_t count;
-    double budget_ns; /* of a round */
-    bool may_repeat;  /* there is time to read them again in runs that are too short */
+    size_t count;               /* of the keys that all arms read */
+    size_t cycles;              /* times so many keys follow, for runs that are too short */
+    double budget_ns;           /* of a round */
+    bool has_time;              /* for them to go on */
 };
 
 /*
+ * Whether arms of the case take turns. Full reads of cold data do not: what one has read
+ * ahead would arrive while others have their turn.
+ */
+bool round_has_turns(const struct bench_case *question);
+
+/*
  * Runs every arm of the case once, on the same keys, in random order: round `number` of its
- * series, -1 for a warm-up. Arms that read warm take turns, so that whatever the machine
+ * series, below 0 for a warm-up. Arms that read warm take turns, so that whatever the machine
  * does meanwhile happens to all of them alike (round.c).
  */
 int round_run(const struct measure *measure, struct bench_case *question, long number,

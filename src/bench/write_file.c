@@ -12,7 +12,7 @@
 #include "util/file.h"
 
 #define A_FOLDER         100u
-#define DELETE_ONE_IN    2u
+#define DELETE_ONE_IN    4u
 #define POPULATION_MAX   4000u
 #define POPULATION_BYTES (48u << 20)
 #define RUN_OPS          2000u /* 20 ms and more */

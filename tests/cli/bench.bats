@@ -35,8 +35,8 @@ left_behind() {
     # the little time does not make writes fewer than the files allow
     jq -e '[.cases[] | select(.workload == ("create", "overwrite", "delete") and
         .durability != "sync each") | [.workload, .series[].runs[].op_count] | unique] ==
-        [[60, "create"], [60, "create"], [60, "overwrite"], [60, "overwrite"], [30, "delete"],
-        [30, "delete"]]' <<<"$output"
+        [[60, "create"], [60, "create"], [60, "overwrite"], [60, "overwrite"], [15, "delete"],
+        [15, "delete"]]' <<<"$output"
     jq -e '.gates[] | select(.gate == "content") | .outcome == "passed"' <<<"$output"
     [ -z "$(left_behind)" ]
 }

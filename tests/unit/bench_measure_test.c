@@ -269,6 +269,29 @@ static void test_turns(void)
     bench_result_release(&result);
 }
 
+/* One that has read its keys waits for the others, however often those go on. */
+static ssize_t read_at_leisure(void *state, size_t key, void *buffer, size_t capacity)
+{
+    for (uint64_t began = bench_now(); bench_now() - began < 20000;)
+        ;
+    return read_stub(state, key, buffer, capacity);
+}
+READER(leisurely, read_at_leisure);
+
+static void test_unequal_turns(void)
+{
+    struct sqlpack_error err;
+    struct bench_result result = make_case(BENCH_WARM, 2, &leisurely, &reader);
+    need(measure(&result, 1, &err) == 0);
+    const struct bench_case *question = &result.cases[0];
+    const struct bench_run *left = question->series[0].runs, *right = question->series[1].runs;
+    ok(left[0].elapsed_ns > 100000000 && right[0].op_count > left[0].op_count,
+       "the quick one has more turns");
+    ok(left[0].op_count == left[1].op_count && right[0].op_count % left[0].op_count == 0,
+       "of all keys again, and the other none");
+    bench_result_release(&result);
+}
+
 static void test_lost_turns(void)
 {
     static const struct {
@@ -317,6 +340,7 @@ int main(void)
     test_labels();
     test_failures();
     test_turns();
+    test_unequal_turns();
     test_lost_turns();
     test_stop();
     return done();
