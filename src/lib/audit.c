@@ -58,32 +58,42 @@ static void count_blocks(struct sqlpack_audit_result *result, const struct surve
     }
 }
 
-static int add_file(struct audit *audit, const struct survey_entry *found)
+static int add_file(struct audit *audit, const struct survey_entry *found,
+                    const struct row_made *made)
 {
     struct counted_file file = {.size = found->entry.sz,
-                                .allocated = (uint64_t)found->stat.st_blocks * 512};
+                                .allocated = (uint64_t)found->stat.st_blocks * 512,
+                                .data = made->data_bytes};
     const char *name = found->entry.name;
     count_blocks(audit->result, found, &file);
     values_add(&audit->sizes, file.size, 1);
     struct suffix *suffix = groups_file(&audit->groups, name, &file);
-    if (!found->is_sparse)
+    if (!made->is_chunked)
         sampling_row(&audit->sampling, strlen(name), file.size,
                      (size_t)(suffix - audit->groups.suffixes));
     if (file.size == 0)
         return 0;
     if (audit->options->duplicates && same_add(&audit->same, name, &found->stat) < 0)
         return -1;
-    return audit->sampling.heap ? sampling_offer(&audit->sampling, name, file.size, suffix) : 0;
+    if (!audit->sampling.heap || file.data == 0)
+        return 0;
+    const struct candidate candidate = {.size = file.data,
+                                        .content = file.size,
+                                        .suffix = suffix,
+                                        .class = groups_class(file.size),
+                                        .is_sparse = found->is_sparse,
+                                        .is_chunked = made->is_chunked};
+    return sampling_offer(&audit->sampling, name, &candidate);
 }
 
 static int add_entry(struct audit *audit, const struct survey_entry *found,
                      struct sqlpack_error *err)
 {
-    bool is_further;
+    struct row_made made;
     uint64_t allocated = (uint64_t)found->stat.st_blocks * 512;
-    if (rows_add(&audit->rows, found, &is_further, err) < 0)
+    if (rows_add(&audit->rows, found, &made, err) < 0)
         return -1;
-    uint64_t not_there = is_further ? 0 : freed_not(audit->result, allocated);
+    uint64_t not_there = made.is_further ? 0 : freed_not(audit->result, allocated);
     audit->result->inline_count += not_there > 0;
     audit->result->inline_bytes += not_there;
     if (S_ISDIR(found->entry.mode))
@@ -92,8 +102,8 @@ static int add_entry(struct audit *audit, const struct survey_entry *found,
         sampling_row(&audit->sampling, strlen(found->entry.name), 0, SUFFIX_SLOTS);
         return 0;
     }
-    count_names(audit, found, is_further);
-    return !is_further && add_file(audit, found) < 0 ? fail_no_memory(err) : 0;
+    count_names(audit, found, made.is_further);
+    return !made.is_further && add_file(audit, found, &made) < 0 ? fail_no_memory(err) : 0;
 }
 
 static int each(void *user, const struct survey_entry *found, struct sqlpack_error *err)
@@ -171,7 +181,9 @@ static void take_counts(struct audit *audit)
     result->symlink_count = counts->symlink_count;
     result->special_count = counts->special_count;
     result->hard_link_count = counts->hard_link_count;
-    result->content_bytes = result->stored_bytes = counts->content_bytes;
+    result->content_bytes = counts->content_bytes;
+    result->stored_bytes = counts->stored_bytes;
+    audit->sampling.row_bytes = (double)(counts->stored_bytes - audit->rows.chunk_bytes);
     result->tree_allocated_bytes = counts->tree_allocated_bytes;
     result->inode_count = counts->tree_inode_count;
     result->entry_count = counts->file_count + counts->folder_count + counts->symlink_count +
@@ -191,6 +203,7 @@ static void take_raw(struct audit *audit, const uint64_t pages[SQLPACK_PAGE_SIZE
         page->page_bytes = (uint32_t)512 << i;
         page->raw_bytes = page->pack_bytes = pages[i] * page->page_bytes;
         page->read_pages = 1 + (double)audit->rows.chains[i] / files;
+        audit->sampling.chunk_cost[i] = (double)(audit->rows.chunk_pages[i] * page->page_bytes);
         page->read_pages_p99 = values_at(&audit->rows.pages[i], 0.99);
     }
 }
@@ -207,9 +220,9 @@ static void choose(struct audit *audit)
         struct sqlpack_audit_page *page = &result->pages[i];
         choices[i] = (struct sqlpack_page_choice){
             .page_bytes = page->page_bytes, .entry_bytes = (double)page->pack_bytes / entries};
-        choose_model_read(&choices[i], page->read_pages, (double)result->stored_bytes / files);
+        choose_model_read(&choices[i], page->read_pages, audit->sampling.row_bytes / files);
         page->read_us = page->page_bytes > MODEL_PAGE_MAX ? NAN : choices[i].read_us;
-        page->mmap_us = choose_mmap_us(page->read_pages, (double)result->stored_bytes / files);
+        page->mmap_us = choose_mmap_us(page->read_pages, audit->sampling.row_bytes / files);
     }
     result->page_bytes = wish > SQLPACK_PAGE_MIN ? wish
                          : result->entry_count   ? choose_best(choices, wish == SQLPACK_PAGE_MIN)
@@ -226,13 +239,14 @@ static void share_out(struct audit *audit)
     struct sqlpack_audit_result *result = audit->result;
     double stored = 0;
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++)
-        stored += (double)result->classes[i].content_bytes * audit->sampling.ratios[i];
+        stored += (double)audit->groups.data_bytes[i] * audit->sampling.ratios[i];
     double rest = (double)result->pack_bytes - stored;
     double each_entry = rest > 0 && result->entry_count ? rest / (double)result->entry_count : 0;
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++) {
         struct sqlpack_audit_class *class = &result->classes[i];
-        class->packed_bytes = (uint64_t)((double)class->content_bytes * audit->sampling.ratios[i] +
-                                         each_entry * (double)class->file_count);
+        class->packed_bytes =
+            (uint64_t)((double)audit->groups.data_bytes[i] * audit->sampling.ratios[i] +
+                       each_entry * (double)class->file_count);
     }
 }
 
@@ -256,7 +270,7 @@ static int finish(struct audit *audit, const char *dir, struct sqlpack_error *er
     if (audit->options->duplicates && same_end(&audit->same, audit->rows.root_fd, audit->options,
                                                result, &audit->report, err) < 0)
         return -1;
-    freed_end(audit->options, result);
+    freed_end(audit->options, audit->groups.data_bytes, result);
     return audit->options->verify_freed ? try_move(dir, audit->options, result, err) : 0;
 }
 

@@ -22,6 +22,7 @@ void values_release(struct values *values);
 /* A file as far as groups ask. */
 struct counted_file {
     uint64_t size, allocated, padding;
+    uint64_t data; /* what of it a pack stores: all but the holes of a file that is stored so */
 };
 
 /* The groups of highest rank so far, the highest first. */
@@ -47,6 +48,7 @@ void top_release(struct top *top);
 struct suffix {
     char text[SUFFIX_BYTES]; /* with its dot, in lower case; "" is none */
     struct sqlpack_audit_group group;
+    uint64_t data_bytes;            /* of its files */
     struct stratum {                /* audit_sample.c: its files in the sample */
         uint64_t count, sure_bytes; /* all of them; those that would be in every sample */
         double bytes, saved;        /* what the others stand for; then all, and what they save */
@@ -62,7 +64,8 @@ struct frame {
 
 struct groups {
     struct sqlpack_audit_class *classes; /* the result's */
-    struct suffix *suffixes;             /* a hash table, and at SUFFIX_SLOTS those without */
+    uint64_t data_bytes[SQLPACK_AUDIT_CLASSES];
+    struct suffix *suffixes; /* a hash table, and at SUFFIX_SLOTS those without */
     size_t suffix_count;
     struct buf path; /* of the folder on top */
     struct frame *frames;
@@ -83,6 +86,27 @@ size_t groups_class(uint64_t size);
 int groups_end(struct groups *groups, struct sqlpack_audit_result *result);
 void groups_release(struct groups *groups);
 
+/* -- audit_pieces.c: files in pieces ------------------------------------------------------------
+ */
+
+/* Bytes of a file that follow each other. */
+struct data_run {
+    uint64_t from, to;
+};
+/* The next data of a file at `at` or behind it; with fd < 0 there are no holes. False: none. */
+bool run_next(int fd, uint64_t at, uint64_t size, struct data_run *ret_run);
+/* The next piece of a run, as pack cuts it: what remains of the run begins behind it. */
+struct data_run run_cut(struct data_run *run);
+
+/* Where a row of sqlar goes, and its like. */
+struct row_place {
+    uint32_t leaf_bytes, chain;
+};
+struct row_place place_row(uint32_t page_bytes, size_t name_bytes, uint64_t content_bytes);
+/* What a piece takes of pages of that size, with what it leaves empty in the leaf before its own.
+ * `room`: what is left in the open leaf, 0 at first. */
+double piece_cost(uint32_t page_bytes, uint64_t stored_bytes, uint32_t *room);
+
 /* -- audit_rows.c: the pack, row by row -------------------------------------------------------- */
 
 /* Rows that come late: their ids follow from the order. */
@@ -100,11 +124,18 @@ struct rows {
     uint64_t chains[SQLPACK_PAGE_SIZES];     /* overflow pages of files' rows */
     struct values pages[SQLPACK_PAGE_SIZES]; /* pages of a file, stored as it is */
     uint64_t chunk_bytes;                    /* content in sqlpack_chunk */
+    uint64_t chunk_pages[SQLPACK_PAGE_SIZES];
 };
 int rows_open(struct rows *rows, const char *dir, struct sqlpack_pack_result *counts,
               const struct sqlpack_pack_options *options, struct sqlpack_error *err);
-/* Counts an entry, in order. *ret_is_further: it is one more name of a file met before. */
-int rows_add(struct rows *rows, const struct survey_entry *found, bool *ret_is_further,
+/* What became of an entry. */
+struct row_made {
+    bool is_further; /* it is one more name of a file met before */
+    bool is_chunked;
+    uint64_t data_bytes; /* of a file: what is stored */
+};
+/* Counts an entry, in order. */
+int rows_add(struct rows *rows, const struct survey_entry *found, struct row_made *ret_made,
              struct sqlpack_error *err);
 int rows_end(struct rows *rows, uint64_t ret_pages[SQLPACK_PAGE_SIZES], struct sqlpack_error *err);
 void rows_release(struct rows *rows);
@@ -115,11 +146,16 @@ void rows_release(struct rows *rows);
 struct candidate {
     double key; /* the smaller, the sooner it is taken */
     char *name;
-    uint64_t size;
+    uint64_t size;    /* of its data */
+    uint64_t content; /* as a program reads it, with holes */
     struct suffix *suffix;
-    double weight;         /* how many files it stands for */
-    uint64_t stored_bytes; /* its content, compressed */
+    size_t class; /* of content */
+    bool is_sparse, is_chunked;
     bool is_read;
+    double weight;         /* how many files it stands for */
+    uint64_t stored_bytes; /* its data, compressed */
+    /* in pieces: what they take, as they are and compressed, by page size */
+    double raw_cost[SQLPACK_PAGE_SIZES], packed_cost[SQLPACK_PAGE_SIZES];
 };
 /* A row in the order of the pack: runs of rows are kept to see how full leaves get. */
 struct kept_row {
@@ -135,18 +171,20 @@ struct sampling {
     uint64_t rows_met;
     struct candidate *heap; /* the largest key first, while walking */
     size_t count, limit;
-    uint64_t file_count;                  /* offered */
-    bool is_whole;                        /* all of them are in the sample */
-    double ratios[SQLPACK_AUDIT_CLASSES]; /* stored to content, by class of size */
+    uint64_t file_count;                   /* offered */
+    bool is_whole;                         /* all of them are in the sample */
+    double ratios[SQLPACK_AUDIT_CLASSES];  /* stored to data, by class of size */
+    double row_bytes;                      /* stored in rows of sqlar, not in pieces */
+    double chunk_cost[SQLPACK_PAGE_SIZES]; /* what all pieces take, as they are */
 };
 int sampling_init(struct sampling *sampling, const struct sqlpack_audit_options *options);
 
 /* Tells of a row, in the order of the pack. */
 void sampling_row(struct sampling *sampling, size_t name_bytes, uint64_t size, size_t suffix);
 
-/* Offers a file with content. Returns 0, or -1 when out of memory. */
-int sampling_offer(struct sampling *sampling, const char *name, uint64_t size,
-                   struct suffix *suffix);
+/* Offers a file with data, described up to `is_chunked`; its name is copied. Returns 0, or -1 when
+ * out of memory. */
+int sampling_offer(struct sampling *sampling, const char *name, const struct candidate *file);
 
 /* Draws the sample from what was offered, and reads it. */
 int sampling_read(struct sampling *sampling, int root_fd,
@@ -183,8 +221,10 @@ int freed_begin(const char *dir, struct sqlpack_audit_result *result, struct sql
 /* How many of the bytes that a file's blocks are told to have are not there. */
 uint64_t freed_not(const struct sqlpack_audit_result *result, uint64_t allocated);
 
-/* What the move frees. */
-void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit_result *result);
+/* What the move frees. `data_bytes`: of each class of sizes. */
+void freed_end(const struct sqlpack_audit_options *options,
+               const uint64_t data_bytes[SQLPACK_AUDIT_CLASSES],
+               struct sqlpack_audit_result *result);
 
 /* -- audit_try.c: copies the tree, deletes the copy, looks what that freed --------------------- */
 

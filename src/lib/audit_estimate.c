@@ -6,10 +6,10 @@
 
 #include "lib/audit.h"
 
-#define ROW_BYTES     18   /* of a row of sqlar beside name and content, as they usually are */
 #define STRATUM_LEAST 8    /* suffixes with fewer files in the sample are taken together */
 #define MODEL_SHARE   0.01 /* of the pack: what the layout is wrong by, and pieces of large files */
-#define NORMAL_95     1.96 /* standard deviations that hold 95 % of a normal distribution */
+#define CHUNK_SHARE   0.0025 /* of what pieces take as they are: what that is known by */
+#define NORMAL_95     1.96   /* standard deviations that hold 95 % of a normal distribution */
 
 /* -- weights --------------------------------------------------------------------------------- */
 
@@ -17,7 +17,7 @@
 struct strata {
     struct suffix *suffixes;
     struct stratum rest;
-    uint64_t rest_bytes; /* content of its files in the whole tree */
+    uint64_t rest_bytes; /* data of its files in the whole tree */
 };
 
 static struct stratum *stratum_of(struct strata *strata, const struct candidate *candidate)
@@ -33,7 +33,7 @@ static void make_strata(struct strata *strata, const struct sampling *sampling)
         sampling->heap[i].suffix->stratum.count += sampling->heap[i].is_read;
     for (size_t i = 0; i <= SUFFIX_SLOTS; i++)
         if (strata->suffixes[i].stratum.count < STRATUM_LEAST)
-            strata->rest_bytes += strata->suffixes[i].group.content_bytes;
+            strata->rest_bytes += strata->suffixes[i].data_bytes;
     for (size_t i = 0; i < sampling->count; i++) {
         const struct candidate *candidate = &sampling->heap[i];
         struct stratum *stratum = stratum_of(strata, candidate);
@@ -56,8 +56,8 @@ static void calibrate(struct strata *strata, const struct sampling *sampling)
     for (size_t i = 0; i < sampling->count; i++) {
         struct candidate *candidate = &sampling->heap[i];
         const struct stratum *stratum = stratum_of(strata, candidate);
-        double total = (double)(stratum == &strata->rest ? strata->rest_bytes
-                                                         : candidate->suffix->group.content_bytes);
+        double total =
+            (double)(stratum == &strata->rest ? strata->rest_bytes : candidate->suffix->data_bytes);
         double target = total - (double)stratum->sure_bytes;
         if (!candidate->is_read)
             candidate->weight = 0;
@@ -110,24 +110,12 @@ static float *impute(const struct sampling *sampling, struct suffix *suffixes)
 
 /* -- one page size --------------------------------------------------------------------------- */
 
-/* Where a row of so many bytes goes. */
-struct place {
-    uint32_t leaf_bytes, chain;
-};
-
-static struct place place_row(uint32_t page_bytes, size_t name_bytes, uint64_t content_bytes)
-{
-    uint64_t payload = ROW_BYTES + name_bytes + content_bytes;
-    uint32_t local = page_local_bytes(page_bytes, false, payload);
-    struct place place = {.chain = page_overflow_count(page_bytes, payload, local)};
-    place.leaf_bytes = local + page_varint_bytes(payload) + 3 + 2 + (place.chain ? 4 : 0);
-    return place;
-}
-
 struct layout {
     const struct sampling *sampling;
     const float *stored; /* of the kept rows */
+    size_t page;         /* which size of pages */
     uint32_t page_bytes;
+    double chunk_factor; /* what pieces take in the tree, to what the sample tells of that */
     double raw_factor, packed_factor; /* leaf pages, in bytes, to what rows take in them */
 };
 
@@ -139,8 +127,8 @@ static double lay_out(const struct layout *layout, bool is_packed)
     uint32_t room = 0;
     for (size_t i = 0; i < sampling->row_count; i++) {
         const struct kept_row *row = &sampling->rows[i];
-        struct place place = place_row(layout->page_bytes, row->name_bytes,
-                                       (uint64_t)(is_packed ? layout->stored[i] : row->size));
+        struct row_place place = place_row(layout->page_bytes, row->name_bytes,
+                                           (uint64_t)(is_packed ? layout->stored[i] : row->size));
         if (place.leaf_bytes > room) {
             leaf_bytes += layout->page_bytes;
             room = layout->page_bytes - 8;
@@ -154,8 +142,8 @@ static double lay_out(const struct layout *layout, bool is_packed)
 static double cost_of(const struct layout *layout, const struct candidate *candidate,
                       bool is_packed)
 {
-    struct place place = place_row(layout->page_bytes, strlen(candidate->name),
-                                   is_packed ? candidate->stored_bytes : candidate->size);
+    struct row_place place = place_row(layout->page_bytes, strlen(candidate->name),
+                                       is_packed ? candidate->stored_bytes : candidate->size);
     return (double)place.chain * layout->page_bytes +
            place.leaf_bytes * (is_packed ? layout->packed_factor : layout->raw_factor);
 }
@@ -163,6 +151,9 @@ static double cost_of(const struct layout *layout, const struct candidate *candi
 /* What a file's compression saves at this page size. */
 static double saving_of(const struct layout *layout, const struct candidate *candidate)
 {
+    if (candidate->is_chunked)
+        return layout->chunk_factor *
+               (candidate->raw_cost[layout->page] - candidate->packed_cost[layout->page]);
     return cost_of(layout, candidate, false) - cost_of(layout, candidate, true);
 }
 
@@ -194,7 +185,7 @@ static double error_of(const struct layout *layout, struct strata *strata)
     return count > 1 ? NORMAL_95 * sqrt(variance * count / (count - 1)) : 0;
 }
 
-/* Pages of a file's chain once it is compressed. */
+/* Pages of a file's chain once it is compressed; files in pieces are not asked, as in pack. */
 static void estimate_reads(const struct layout *layout, struct sqlpack_audit_page *page,
                            double file_count, struct values *values)
 {
@@ -203,15 +194,16 @@ static void estimate_reads(const struct layout *layout, struct sqlpack_audit_pag
     memset(values->counts, 0, VALUES_BUCKETS * sizeof(*values->counts));
     for (size_t i = 0; i < sampling->count; i++) {
         const struct candidate *candidate = &sampling->heap[i];
-        struct place place =
+        struct row_place place =
             place_row(layout->page_bytes, strlen(candidate->name), candidate->stored_bytes);
-        if (candidate->weight <= 0)
+        if (candidate->weight <= 0 || candidate->is_chunked)
             continue;
         chains += candidate->weight * place.chain;
         counted += candidate->weight;
         values_add(values, 1 + (uint64_t)place.chain, candidate->weight);
     }
-    if (counted < file_count) /* empty files, and what the weights do not account for */
+    if (counted <
+        file_count) /* empty files, those in pieces, and what the weights do not account for */
         values_add(values, 1, file_count - counted);
     page->read_pages = 1 + chains / file_count;
     page->read_pages_p99 = values_at(values, 0.99);
@@ -220,32 +212,41 @@ static void estimate_reads(const struct layout *layout, struct sqlpack_audit_pag
 static void estimate_page(struct layout *layout, struct strata *strata,
                           struct sqlpack_audit_page *page, double file_count, struct values *values)
 {
-    double saved = 0;
+    double saved = 0, raw_cost = 0;
     layout->page_bytes = page->page_bytes;
     layout->raw_factor = lay_out(layout, false);
     layout->packed_factor = lay_out(layout, true);
+    for (size_t i = 0; i < layout->sampling->count; i++)
+        raw_cost +=
+            layout->sampling->heap[i].weight * layout->sampling->heap[i].raw_cost[layout->page];
+    layout->chunk_factor = raw_cost > 0 ? layout->sampling->chunk_cost[layout->page] / raw_cost : 1;
     for (size_t i = 0; i < layout->sampling->count; i++)
         saved += layout->sampling->heap[i].weight * saving_of(layout, &layout->sampling->heap[i]);
     double packed = (double)page->raw_bytes - saved;
     uint64_t pages = packed > page->page_bytes ? (uint64_t)(packed / page->page_bytes + 0.5) : 1;
     page->pack_bytes = pages * page->page_bytes;
-    page->error_bytes =
-        (uint64_t)(error_of(layout, strata) + MODEL_SHARE * (double)page->pack_bytes);
+    double error = error_of(layout, strata) + MODEL_SHARE * (double)page->pack_bytes +
+                   CHUNK_SHARE * layout->sampling->chunk_cost[layout->page];
+    /* and the last page may be as good as empty */
+    page->error_bytes = page->page_bytes + (uint64_t)error;
     estimate_reads(layout, page, file_count, values);
 }
 
 /* -- all ------------------------------------------------------------------------------------- */
 
-/* Stored to content, of each class of sizes; where the sample has none of it, of all. */
+/* Stored to data, of each class of sizes; where the sample has none of it, of all. Returns what is
+ * stored. */
 static double estimate_ratios(struct sampling *sampling)
 {
     double bytes[SQLPACK_AUDIT_CLASSES] = {0}, stored[SQLPACK_AUDIT_CLASSES] = {0};
     double all_bytes = 0, all_stored = 0;
+    sampling->row_bytes = 0;
     for (size_t i = 0; i < sampling->count; i++) {
         const struct candidate *candidate = &sampling->heap[i];
-        size_t class = groups_class(candidate->size);
-        bytes[class] += candidate->weight * (double)candidate->size;
-        stored[class] += candidate->weight * (double)candidate->stored_bytes;
+        double content = candidate->weight * (double)candidate->stored_bytes;
+        bytes[candidate->class] += candidate->weight * (double)candidate->size;
+        stored[candidate->class] += content;
+        sampling->row_bytes += candidate->is_chunked ? 0 : content;
     }
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++) {
         all_bytes += bytes[i];
@@ -273,8 +274,10 @@ int sampling_estimate(struct sampling *sampling, struct suffix *suffixes,
     calibrate(&strata, sampling);
     struct layout layout = {.sampling = sampling, .stored = stored};
     double file_count = result->file_count ? (double)result->file_count : 1;
-    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
+        layout.page = i;
         estimate_page(&layout, &strata, &result->pages[i], file_count, &values);
+    }
     result->stored_bytes = (uint64_t)estimate_ratios(sampling);
     return 0;
 }

@@ -173,20 +173,23 @@ static void judge_large(struct sqlpack_audit_result *result)
 
 /* Files too large to be compressed in memory wait beside the pack while it is written. */
 static uint64_t spool_bytes(const struct sqlpack_audit_options *options,
+                            const uint64_t data_bytes[SQLPACK_AUDIT_CLASSES],
                             const struct sqlpack_audit_result *result)
 {
-    uint64_t largest = 0;
+    uint64_t largest = 0, all = 0;
     for (size_t i = 0; i < SQLPACK_AUDIT_CLASSES; i++) {
         const struct sqlpack_audit_class *class = &result->classes[i];
-        if (class->file_count && class->max_bytes > SOURCE_WHOLE_BYTES)
-            largest =
-                class->content_bytes < class->max_bytes ? class->content_bytes : class->max_bytes;
+        all += data_bytes[i];
+        if (data_bytes[i] && class->max_bytes > SOURCE_WHOLE_BYTES)
+            largest = data_bytes[i] < class->max_bytes ? data_bytes[i] : class->max_bytes;
     }
     uint64_t bytes = largest * workers_default(options->jobs);
-    return bytes < result->content_bytes ? bytes : result->content_bytes;
+    return bytes < all ? bytes : all;
 }
 
-void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit_result *result)
+void freed_end(const struct sqlpack_audit_options *options,
+               const uint64_t data_bytes[SQLPACK_AUDIT_CLASSES],
+               struct sqlpack_audit_result *result)
 {
     enum accounting accounting = accounting_of(result);
     result->pack_allocated_bytes = round_up(result->pack_bytes, result->block_bytes);
@@ -202,7 +205,7 @@ void freed_end(const struct sqlpack_audit_options *options, struct sqlpack_audit
     uint64_t gone = result->inode_count - result->outside_count;
     result->freed_inode_count = gone > 1 ? gone - 1 : 0;
     result->peak_bytes =
-        result->pack_allocated_bytes + (uint64_t)error + spool_bytes(options, result);
+        result->pack_allocated_bytes + (uint64_t)error + spool_bytes(options, data_bytes, result);
     for (size_t i = 0; i < result->block_count; i++)
         result->blocks[i].pack_bytes = round_up(result->pack_bytes, result->blocks[i].block_bytes);
     judge_large(result);

@@ -138,9 +138,11 @@ struct suffix *groups_file(struct groups *groups, const char *name, const struct
     class->content_bytes += file->size;
     class->allocated_bytes += file->allocated;
     class->padding_bytes += file->padding;
+    groups->data_bytes[groups_class(file->size)] += file->data;
     add_file(&groups->frames[groups->depth - 1].group, file);
     struct suffix *suffix = find_suffix(groups, name);
     add_file(&suffix->group, file);
+    suffix->data_bytes += file->data;
     for (size_t i = 0; i < groups->options->block_count; i++) {
         uint64_t block = groups->blocks[i].block_bytes;
         /* holes stay holes */

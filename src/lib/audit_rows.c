@@ -51,19 +51,23 @@ static int append_everywhere(struct rows *rows, enum table table, int64_t rowid,
 {
     const struct payload payload = {.head_bytes = record_size(&rows->packer.record),
                                     .tail_bytes = tail_bytes};
-    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++)
-        if (loader_append(forecast_loader(rows->forecast, i), table, rowid, &payload, err) < 0)
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
+        struct loader *loader = forecast_loader(rows->forecast, i);
+        uint64_t before = loader_page_count(loader);
+        if (loader_append(loader, table, rowid, &payload, err) < 0)
             return -1;
+        if (table == TABLE_CHUNK)
+            rows->chunk_pages[i] += loader_page_count(loader) - before;
+    }
     return 0;
 }
 
-/* The pieces of a run of data, as pack cuts them. */
-static int add_run(struct rows *rows, int64_t id, uint64_t from, uint64_t to,
-                   struct sqlpack_error *err)
+static int add_run(struct rows *rows, int64_t id, struct data_run run, struct sqlpack_error *err)
 {
-    while (from < to) {
-        uint64_t size = to - from < CHUNK_BYTES ? to - from : CHUNK_BYTES;
-        const struct piece piece = {.offset = from, .len = size, .stored_bytes = size};
+    while (run.from < run.to) {
+        struct data_run cut = run_cut(&run);
+        uint64_t size = cut.to - cut.from;
+        const struct piece piece = {.offset = cut.from, .len = size, .stored_bytes = size};
         int64_t rowid = ++rows->packer.chunk_rows;
         rows_chunk(&rows->packer.record, id, &piece);
         if (append_everywhere(rows, TABLE_CHUNK, rowid, size, err) < 0)
@@ -73,27 +77,20 @@ static int add_run(struct rows *rows, int64_t id, uint64_t from, uint64_t to,
             return -1;
         rows->chunk_bytes += size;
         rows->packer.result->stored_bytes += size;
-        from += size;
     }
     return 0;
 }
 
 /* Looks where a file has data. One that cannot be opened any more counts as having no holes. */
-static int add_chunks(struct rows *rows, const struct sqlpack_entry *entry,
+static int add_chunks(struct rows *rows, const struct sqlpack_entry *entry, bool is_sparse,
                       struct sqlpack_error *err)
 {
     struct stat stat;
-    auto_close int fd = audit_open(rows->root_fd, entry->name, &stat);
-    for (uint64_t at = 0; at < entry->sz;) {
-        off_t data = fd < 0 ? (off_t)at : lseek(fd, (off_t)at, SEEK_DATA);
-        off_t hole = fd < 0 || data < 0 ? -1 : lseek(fd, data, SEEK_HOLE);
-        if (data < 0)
-            return 0;
-        uint64_t end = hole > data && (uint64_t)hole < entry->sz ? (uint64_t)hole : entry->sz;
-        if (add_run(rows, entry->id, (uint64_t)data, end, err) < 0)
+    struct data_run run;
+    auto_close int fd = is_sparse ? audit_open(rows->root_fd, entry->name, &stat) : -1;
+    for (uint64_t at = 0; run_next(fd, at, entry->sz, &run); at = run.to)
+        if (add_run(rows, entry->id, run, err) < 0)
             return -1;
-        at = end;
-    }
     return 0;
 }
 
@@ -153,9 +150,10 @@ static int add_rows(struct rows *rows, const struct sqlpack_entry *entry, bool i
     return 0;
 }
 
-int rows_add(struct rows *rows, const struct survey_entry *found, bool *ret_is_further,
+int rows_add(struct rows *rows, const struct survey_entry *found, struct row_made *ret_made,
              struct sqlpack_error *err)
 {
+    uint64_t stored_before = rows->packer.result->stored_bytes;
     struct sqlpack_entry entry = found->entry;
     struct packer *packer = &rows->packer;
     bool is_chunked = found->is_sparse || (S_ISREG(entry.mode) && entry.sz > ROW_CONTENT_MAX);
@@ -163,7 +161,6 @@ int rows_add(struct rows *rows, const struct survey_entry *found, bool *ret_is_f
     if (resolve_link(rows, &entry, &found->stat, is_chunked, err) < 0)
         return -1;
     is_chunked = is_chunked && !entry.link;
-    *ret_is_further = entry.link != 0;
     if (owner_set_add(&packer->users, entry.uid) < 0 ||
         owner_set_add(&packer->groups, entry.gid) < 0)
         return fail_no_memory(err);
@@ -175,10 +172,13 @@ int rows_add(struct rows *rows, const struct survey_entry *found, bool *ret_is_f
             return -1;
     }
     if (add_rows(rows, &entry, is_chunked, err) < 0 ||
-        (is_chunked && add_chunks(rows, &entry, err) < 0))
+        (is_chunked && add_chunks(rows, &entry, found->is_sparse, err) < 0))
         return -1;
     if (entry.link)
         links_met(rows->links, &found->stat);
+    *ret_made = (struct row_made){.is_further = entry.link != 0,
+                                  .is_chunked = is_chunked,
+                                  .data_bytes = packer->result->stored_bytes - stored_before};
     return 0;
 }
 

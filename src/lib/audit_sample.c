@@ -135,10 +135,9 @@ static void rise(struct candidate *heap, size_t at)
  * smallest random number divided by their size are a sample in proportion to size,
  * taken in one pass. The first key that is not in it tells what each stands for.
  */
-int sampling_offer(struct sampling *sampling, const char *name, uint64_t size,
-                   struct suffix *suffix)
+int sampling_offer(struct sampling *sampling, const char *name, const struct candidate *file)
 {
-    double key = random_of(name) / weight_of(size);
+    double key = random_of(name) / weight_of(file->size);
     bool is_full = sampling->count == sampling->limit;
     sampling->file_count++;
     if (is_full && key >= sampling->heap[0].key)
@@ -149,7 +148,9 @@ int sampling_offer(struct sampling *sampling, const char *name, uint64_t size,
     struct candidate *slot = &sampling->heap[is_full ? 0 : sampling->count];
     if (is_full)
         free(slot->name);
-    *slot = (struct candidate){.key = key, .name = copy, .size = size, .suffix = suffix};
+    *slot = *file;
+    slot->key = key;
+    slot->name = copy;
     if (is_full)
         sink(sampling->heap, sampling->count);
     else
@@ -215,6 +216,7 @@ struct reading {
 struct reader {
     struct codec *codec;
     struct buf content;
+    uint32_t raw_room[SQLPACK_PAGE_SIZES], packed_room[SQLPACK_PAGE_SIZES];
 };
 
 /* Compresses some bytes of a file. Returns what was read, 0 for nothing. */
@@ -232,24 +234,81 @@ static size_t try_piece(struct reader *reader, int fd, uint64_t at, size_t size,
     return (size_t)n;
 }
 
-/* Reads a file, or pieces of it. Returns the bytes read. */
+/* What is read of so many bytes of data: the whole, or the i-th of PIECES parts of it. */
+static struct data_run window(uint64_t size, uint64_t i)
+{
+    if (size <= WHOLE_BYTES)
+        return (struct data_run){0, i ? 0 : size};
+    uint64_t part = WHOLE_BYTES / PIECES, from = (size - WHOLE_BYTES) / PIECES * i + part * i;
+    return (struct data_run){from, from + part};
+}
+
+/* Counts what a piece takes, of which a part was read and tells of the whole. */
+static void count_piece(struct reader *reader, struct candidate *candidate, uint64_t size,
+                        uint64_t read, uint64_t stored)
+{
+    double share = (double)read / (double)size;
+    uint64_t packed = (uint64_t)((double)stored / share);
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
+        candidate->raw_cost[i] +=
+            share * piece_cost((uint32_t)512 << i, size, &reader->raw_room[i]);
+        candidate->packed_cost[i] +=
+            share * piece_cost((uint32_t)512 << i, packed, &reader->packed_room[i]);
+    }
+}
+
+/* Reads what the windows show of a piece, before which the file has so much data. */
+static uint64_t read_piece(struct reader *reader, struct candidate *candidate, int fd,
+                           const struct data_run *piece, uint64_t before)
+{
+    uint64_t size = piece->to - piece->from, read = 0;
+    for (uint64_t i = 0; i < PIECES; i++) {
+        struct data_run part = window(candidate->size, i);
+        uint64_t stored = 0;
+        if (part.from < before)
+            part.from = before;
+        if (part.to > before + size)
+            part.to = before + size;
+        if (part.from >= part.to)
+            continue;
+        uint64_t n = try_piece(reader, fd, piece->from + part.from - before,
+                               (size_t)(part.to - part.from), &stored);
+        if (n > 0 && candidate->is_chunked)
+            count_piece(reader, candidate, size, n, stored);
+        candidate->stored_bytes += stored;
+        read += n;
+    }
+    return read;
+}
+
+/* Reads a file, or parts of it, as pack would compress it. Returns the bytes read. */
 static uint64_t read_one(struct reader *reader, struct candidate *candidate, int root_fd)
 {
     struct stat stat;
-    uint64_t stored = 0, size = candidate->size, read = 0;
+    struct data_run run, piece;
+    uint64_t before = 0, read = 0;
     auto_close int fd = audit_open(root_fd, candidate->name, &stat);
     if (fd < 0)
         return 0;
-    uint64_t pieces = size <= WHOLE_BYTES ? 1 : PIECES;
-    uint64_t piece = pieces == 1 ? size : WHOLE_BYTES / PIECES;
-    for (uint64_t i = 0; i < pieces; i++)
-        read += try_piece(reader, fd, (size - piece * pieces) / pieces * i + piece * i,
-                          (size_t)piece, &stored);
+    memset(reader->raw_room, 0, sizeof(reader->raw_room));
+    memset(reader->packed_room, 0, sizeof(reader->packed_room));
+    int holes_fd = candidate->is_sparse ? fd : -1;
+    for (uint64_t at = 0;
+         before < candidate->size && run_next(holes_fd, at, candidate->content, &run);
+         at = piece.to) {
+        piece = candidate->is_chunked ? run_cut(&run) : run;
+        read += read_piece(reader, candidate, fd, &piece, before);
+        before += piece.to - piece.from;
+    }
     if (read == 0)
         return 0;
+    double scale = (double)candidate->size / (double)read;
     candidate->is_read = true;
-    candidate->stored_bytes =
-        read == size ? stored : (uint64_t)((double)size * (double)stored / (double)read);
+    candidate->stored_bytes = (uint64_t)(scale * (double)candidate->stored_bytes);
+    for (size_t i = 0; i < SQLPACK_PAGE_SIZES; i++) {
+        candidate->raw_cost[i] *= scale;
+        candidate->packed_cost[i] *= scale;
+    }
     return read;
 }
 

@@ -129,6 +129,39 @@ make_files() {
     [ "$(value stored_bytes)" -lt "$(value content_bytes)" ]
 }
 
+@test "audit: holes are not compressed: neither leading, trailing, between nor alone" {
+    need jq
+    local i kind page
+    for kind in lead trail all between noise; do
+        mkdir "$kind"
+        for i in $(seq 20); do
+            seq "$i" $((i * 150)) >"$kind/$i.txt"
+            head -c 6000 /dev/urandom >"$kind/$i.bin"
+        done
+    done
+    truncate -s 3M lead/h.txt && seq 40000 >>lead/h.txt
+    seq 40000 >trail/h.txt && truncate -s 40M trail/h.txt
+    truncate -s 3M all/h.txt && truncate -s 5000 all/h
+    perl -e 'srand 1; my $noise = join "", map { chr rand 256 } 1 .. 60000;
+        for my $k (1 .. 6) { open my $f, ">", "between/$k" or die;
+            for (1 .. 300) { seek $f, $_ * 65536 + $k * 1048576, 0; print $f "text $_ " x (500 + $k * 1000) }
+            close $f or die }
+        open my $f, ">", "noise/n" or die;
+        for (1 .. 200) { seek $f, $_ * 99 * 4096, 0; print $f $_ % 2 ? $noise : "abc" x 1365 }
+        close $f or die'
+    for kind in lead trail all between noise; do
+        same_as_pack $kind
+        for page in 1024 4096 16384; do
+            sqlpack pack -qf --no-sync --page-size $page $kind t.db
+            audit_json --sample 100% --page-size $page $kind
+            jq -e --argjson real "$(stat -c %s t.db)" --argjson page $page \
+                '(.pages[] | select(.page_bytes == $page).error_bytes) as $error |
+                (.pack_bytes - $real | fabs) <= $error and $error <= .pack_bytes / 2' audit.json ||
+                { echo "$kind, $page: $(value pack_bytes), not $(stat -c %s t.db)" >&2 && return 1; }
+        done
+    done
+}
+
 # -- what is there ------------------------------------------------------------------------------
 
 @test "audit: figures are those of du and stat, each file once" {
