@@ -76,7 +76,7 @@ int bench_fail_sqlite(struct sqlpack_error *err, sqlite3 *db, int code, const ch
 
 struct bench_shown bench_show(const char *path)
 {
-    struct bench_shown shown;
+    struct bench_shown shown = {""};
     path_show(path, shown.text, sizeof(shown.text));
     return shown;
 }

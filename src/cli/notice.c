@@ -73,7 +73,7 @@ static const char *signal_name(void)
 
 struct notice_name notice_name(const char *name)
 {
-    struct notice_name shown;
+    struct notice_name shown = {""};
     path_show(name, shown.text, sizeof(shown.text));
     return shown;
 }

@@ -149,11 +149,12 @@ static void json_comma(struct out *out)
     out->needs_comma = true;
 }
 
-/* Begins a field; `suffix` is added to its key. An empty key is none: an item of a list. */
+/* Begins a field; `suffix` is added to its key. Without a key, or with an empty
+ * one, it is an item of a list. */
 static void json_key(struct out *out, const char *key, const char *suffix)
 {
     json_comma(out);
-    if (!*key)
+    if (!key || !*key)
         return;
     write_char(out, '"');
     write_text(out, key);

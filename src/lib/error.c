@@ -89,7 +89,7 @@ int fail_sqlite(struct sqlpack_error *err, sqlite3 *db, const char *format, ...)
 
 struct shown show(const char *name)
 {
-    struct shown shown;
+    struct shown shown = {""};
     path_show(name, shown.text, sizeof(shown.text));
     return shown;
 }
