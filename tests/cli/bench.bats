@@ -3,16 +3,6 @@
 
 load helper
 
-# make_files DIR COUNT: small files in two folders.
-make_files() {
-    mkdir -p "$1"/{a,b}
-    local i
-    for ((i = 0; i < $2; i++)); do
-        head -c $((i % 7 * 1500 + i)) /dev/zero | tr '\0' "$((i % 10))" >"$1/a/$i"
-        printf '%s' "$i" >"$1/b/$i.txt"
-    done
-}
-
 # left_behind: what lies here besides what the test made.
 left_behind() {
     find . -name '.sqlpack-*'
@@ -20,7 +10,7 @@ left_behind() {
 
 @test "bench: every arm answers every question of the default preset, alike on both sides" {
     need jq
-    make_files tree 30
+    make_small_files tree 30
     run_ok sqlpack bench --json --rounds 2 --budget 1 --seed 5 tree
     jq -e '.preset == "default" and .seed == 5 and .round_count == 2' <<<"$output"
     jq -e '[.cases[].workload] | contains(["random read", "full read", "filter by size",
@@ -64,7 +54,7 @@ left_behind() {
 
 @test "bench: the tree is only read" {
     need strace
-    make_files tree 20
+    make_small_files tree 20
     chmod 500 tree/a
     "$BUILD/unit/treedump" tree >before
     strace -f -y -o log sqlpack bench -q --rounds 1 --budget 1 --layout asis,flat,fanout,fresh "$PWD/tree"
@@ -80,7 +70,7 @@ left_behind() {
 }
 
 @test "bench: access times stay as they are where the pack is there already" {
-    make_files tree 20
+    make_small_files tree 20
     sqlpack pack -q tree t.db
     find tree -exec touch -a -d 2001-01-01 {} +
     run_ok sqlpack bench -q --rounds 1 --budget 1 tree t.db
@@ -88,7 +78,7 @@ left_behind() {
 }
 
 @test "bench: a pack of another tree is refused, and what differs is named" {
-    make_files tree 5
+    make_small_files tree 5
     sqlpack pack -q tree t.db
     printf 'other' >tree/b/3.txt
     rm tree/b/4.txt
@@ -101,7 +91,7 @@ left_behind() {
 @test "bench: what cannot be measured is told, with its exit status" {
     mkdir empty hollow
     touch hollow/{a,b}
-    make_files tree 5
+    make_small_files tree 5
     echo no pack >none.db
     sqlpack pack -q tree t.db
     cp t.db bad.db
@@ -148,7 +138,7 @@ left_behind() {
 }
 
 @test "bench: a tree that changes under the run is told" {
-    make_files tree 30
+    make_small_files tree 30
     sqlpack bench -q --preset quick --rounds 1 --budget 9 tree >out 2>err &
     while kill -0 $! 2>/dev/null; do
         echo more >>tree/a/10
@@ -162,7 +152,7 @@ left_behind() {
 @test "bench: without room for scratch it ends with 3" {
     need_root
     need unshare
-    make_files tree 5
+    make_small_files tree 5
     head -c 3M /dev/urandom >tree/large
     mkdir small
     cat >inside <<'SH'
@@ -179,7 +169,7 @@ SH
 
 @test "bench: scratch lies on the tree's file system, unless that is waived" {
     [ "$(stat -c %d /dev/shm)" != "$(stat -c %d .)" ] || skip "one file system here"
-    make_files tree 5
+    make_small_files tree 5
     run_fails 2 sqlpack bench --scratch /dev/shm tree
     run_ok sqlpack bench -q --preset quick --rounds 1 --budget 1 --scratch /dev/shm --allow-cross-fs tree
     mkdir shut
@@ -193,7 +183,7 @@ SH
 @test "bench: cold is refused with its reason on tmpfs, and never claimed without proof" {
     need jq
     need_root
-    make_files tree 40
+    make_small_files tree 40
     [ "$(stat -f -c %T .)" != tmpfs ] || skip "the test itself runs on tmpfs"
     mkdir mine
     chown nobody mine
@@ -211,7 +201,7 @@ SH
 
 @test "bench: a log is replayed" {
     need jq
-    make_files tree 10
+    make_small_files tree 10
     cat >paths <<'LOG'
 a/1
 ./b/2.txt

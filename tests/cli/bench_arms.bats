@@ -3,19 +3,9 @@
 
 load helper
 
-# make_files DIR COUNT: small files in two folders.
-make_files() {
-    mkdir -p "$1"/{a,b}
-    local i
-    for ((i = 0; i < $2; i++)); do
-        head -c $((i % 7 * 1500 + i)) /dev/zero | tr '\0' "$((i % 10))" >"$1/a/$i"
-        printf '%s' "$i" >"$1/b/$i.txt"
-    done
-}
-
 @test "bench: a first read is one of a program that is started anew, not of a copy" {
     need jq strace
-    make_files tree 10
+    make_small_files tree 10
     run_ok strace -f -o log -e trace=execve,clone,clone3,fork,vfork -e signal=none \
         sqlpack bench --json --rounds 1 --budget 1 tree
     jq -e '.cases[] | select(.workload == "first read") | .missing == "" and
@@ -30,7 +20,7 @@ make_files() {
 }
 
 @test "bench: what starts for a first read takes nothing but what bench gives it" {
-    make_files tree 3
+    make_small_files tree 3
     sqlpack pack -q tree t.db
     # when it began, the size and the sum of what it touched, no errno
     sqlpack bench --first-read F-path tree/b/2.txt b/2.txt 0 1 0 >out
@@ -61,7 +51,7 @@ case_of() {
 
 @test "bench: a mounted pack is read beside the files, and only read" {
     need jq
-    make_files tree 20
+    make_small_files tree 20
     cp -r tree mount
     "$BUILD/unit/treedump" mount >before
     run_ok sqlpack bench --json --rounds 1 --budget 1 --mount mount tree
@@ -81,7 +71,7 @@ case_of() {
 }
 
 @test "bench: what is mounted is compared with the pack before the clock starts" {
-    make_files tree 5
+    make_small_files tree 5
     cp -r tree mount
     printf 'X' >mount/b/3.txt
     rm mount/b/4.txt
@@ -94,7 +84,7 @@ case_of() {
 }
 
 @test "bench: what cannot be a mounted pack is refused before anything is made" {
-    make_files tree 5
+    make_small_files tree 5
     ln -s tree link
     echo file >file
     local folder
@@ -114,7 +104,7 @@ case_of() {
     need jq bindfs unshare
     need_mounts
     [ -c /dev/fuse ] || skip "no /dev/fuse here"
-    make_files tree 20
+    make_small_files tree 20
     cp -r tree shown
     mkdir mount
     cat >inside <<'SH'
@@ -134,7 +124,7 @@ SH
 
 @test "bench: --drop-caches is refused at the start to those who may not" {
     need_root
-    make_files tree 5
+    make_small_files tree 5
     chmod 555 . # with another order it would be refused for its scratch
     run_fails 3 as_nobody sqlpack bench --drop-caches tree
     [ "$stderr" = "sqlpack bench: cannot drop the machine's caches: Permission denied" ]
@@ -146,7 +136,7 @@ SH
     need_root
     need_mounts
     [ "$(stat -f -c %T .)" != tmpfs ] || skip "nothing is cold on tmpfs"
-    make_files tree 40
+    make_small_files tree 40
     # no test drops the caches of the machine: a file stands in for the kernel
     : >kernel
     cat >inside <<'SH'

@@ -134,3 +134,13 @@ need_mounts() {
 need_root() {
     [ "$(id -u)" = 0 ] || skip "needs root"
 }
+
+# make_small_files DIR COUNT: small files in two folders.
+make_small_files() {
+    mkdir -p "$1"/{a,b}
+    local i
+    for ((i = 0; i < $2; i++)); do
+        head -c $((i % 7 * 1500 + i)) /dev/zero | tr '\0' "$((i % 10))" >"$1/a/$i"
+        printf '%s' "$i" >"$1/b/$i.txt"
+    done
+}
