@@ -52,6 +52,11 @@ finds_nothing() {
     done
 }
 
+@test "source: every file of tests can be run, as make check does" {
+    run_ok find "$ROOT"/tests/cli -name '*.bats' ! -perm -100
+    [ -z "$output" ]
+}
+
 @test "source: no file is longer than 500 lines" {
     local long
     long=$(wc -l "$ROOT"/src/*.c "$ROOT"/src/*/*.c "$ROOT"/src/{cli,cmd,util}/*.h |
