@@ -156,6 +156,23 @@ static bool take_layouts(const char *text, unsigned *ret_layouts)
     }
 }
 
+/* The published measurements are what they are: what would change them is refused. */
+static int check_published(const struct command *self, const struct request *request)
+{
+    const struct bench_options *options = &request->options;
+    const char *option = request->layout        ? "--layout"
+                         : options->mount       ? "--mount"
+                         : options->replay      ? "--replay"
+                         : options->drop_caches ? "--drop-caches"
+                         : request->batch       ? "--batch"
+                         : request->use         ? "--workload"
+                                                : NULL;
+    if (!option || (options->preset != BENCH_PRESET_KVTEST && options->preset != BENCH_PRESET_CSV))
+        return 0;
+    return notice_usage(self, "--preset %s measures what was published and takes no %s",
+                        presets[request->preset], option);
+}
+
 static int complete(const struct command *self, struct request *request, bool has_dir)
 {
     struct bench_options *options = &request->options;
@@ -173,6 +190,9 @@ static int complete(const struct command *self, struct request *request, bool ha
     if (request->layout && !take_layouts(request->layout, &options->layouts))
         return notice_usage(self, "--layout takes asis, flat, fanout and fresh, not '%s'",
                             notice_name(request->layout).text);
+    int status = check_published(self, request);
+    if (status)
+        return status;
     if (!has_dir && options->mount)
         return notice_usage(self, "--mount needs DIR, whose pack is mounted");
     bool makes_data = request->synthetic || options->preset == BENCH_PRESET_KVTEST ||

@@ -109,7 +109,14 @@ left_behind() {
     run_fails 4 sqlpack bench tree bad.db
     run_fails 2 sqlpack bench
     run_fails 2 sqlpack bench tree --synthetic 10:fixed:1K
-    local spec
+    local spec preset
+    for preset in kvtest csv; do
+        for spec in '--layout flat' '--mount .' '--replay none' --drop-caches '--batch 2' '--workload cold'; do
+            # shellcheck disable=SC2086 # an option and its value
+            run_fails 2 timeout 9 sqlpack bench --preset $preset --synthetic 10:fixed:1K $spec
+            [[ $stderr == *"--preset $preset "*" takes no ${spec%% *}"* ]]
+        done
+    done
     for spec in 10 0:fixed:1K 10:fixed: 10:uniform:9-8 10:uniform:1-99G 10:lognormal:0:1 10:odd:1; do
         run_fails 2 sqlpack bench --synthetic "$spec"
     done
