@@ -240,8 +240,10 @@ static int note_content(const struct bench_corpus *counts, struct bench_result *
                    (unsigned long long)counts->file_count) < 0)
         return -1;
     if (counts->chunked_count &&
-        bench_note(result, err, "%llu files above 64 MiB or in pieces are not read",
-                   (unsigned long long)counts->chunked_count) < 0)
+        bench_note(
+            result, err, "%llu files above 64 MiB or in pieces are not read: %llu of %llu bytes",
+            (unsigned long long)counts->chunked_count, (unsigned long long)counts->chunked_bytes,
+            (unsigned long long)(counts->chunked_bytes + counts->bytes)) < 0)
         return -1;
     return 0;
 }

@@ -270,6 +270,7 @@ struct bench_corpus {
     uint64_t folder_count;
     uint64_t empty_count;    /* files without content: no keys */
     uint64_t chunked_count;  /* left out: not in one row */
+    uint64_t chunked_bytes;  /* of them */
     uint64_t inflated_count; /* keys stored deflated: pack arms inflate them */
     uint64_t size_min, size_p10, size_p50, size_p90, size_p99, size_max;
     unsigned depth; /* folders on the longest path */

@@ -62,6 +62,7 @@ static int take_row(struct corpus *corpus, sqlite3_stmt *row, struct bench_corpu
     }
     if ((stored == 0 && size > 0) || size > KEY_BYTES_MAX) {
         counts->chunked_count++;
+        counts->chunked_bytes += (uint64_t)size;
         return 0;
     }
     struct bench_key *key = &corpus->keys[corpus->data.key_count];

@@ -101,7 +101,7 @@ const struct field fields_environment[] = {
 #define OWNER bench_corpus
 const struct field fields_corpus[] = {
     U64(file_count), U64(bytes), U64(entry_count), U64(folder_count), U64(empty_count),
-    U64(chunked_count), U64(inflated_count), U64(size_min), U64(size_p10), U64(size_p50),
+    U64(chunked_count), U64(chunked_bytes), U64(inflated_count), U64(size_min), U64(size_p10), U64(size_p50),
     U64(size_p90), U64(size_p99), U64(size_max), U32(depth), FLAG(is_synthetic),
     FLAG(pack_is_scratch), {.key = "digest", .kind = FIELD_DIGEST, AT(digest)},
     U64(tree_allocated_bytes), U64(padding_bytes), U64(folder_allocated_bytes),

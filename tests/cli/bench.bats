@@ -88,6 +88,16 @@ left_behind() {
     [ -z "$(left_behind)" ]
 }
 
+@test "bench: what is left out of a tree is told in files and bytes" {
+    need jq
+    mkdir tree
+    printf hello >tree/small
+    truncate -s 1M tree/{a,b}
+    run_ok sqlpack bench --json --preset quick --rounds 1 --budget 1 tree
+    jq -e '.corpus.chunked_bytes == 2097152 and any(.notes[];
+        . == "2 files above 64 MiB or in pieces are not read: 2097152 of 2097157 bytes")' <<<"$output"
+}
+
 @test "bench: what cannot be measured is told, with its exit status" {
     mkdir empty hollow
     touch hollow/{a,b}
