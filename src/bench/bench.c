@@ -241,10 +241,10 @@ static int note_content(const struct bench_corpus *counts, struct bench_result *
         return -1;
     uint64_t all_bytes = counts->chunked_bytes + counts->bytes;
     if (counts->chunked_count &&
-        bench_note(
-            result, err, "%llu files above 64 MiB or in pieces are not read: %llu of %llu bytes",
-            (unsigned long long)counts->chunked_count, (unsigned long long)counts->chunked_bytes,
-            (unsigned long long)all_bytes) < 0)
+        bench_note(result, err,
+                   "%llu files above 64 MiB or in pieces are not read: %llu of %llu bytes",
+                   (unsigned long long)counts->chunked_count,
+                   (unsigned long long)counts->chunked_bytes, (unsigned long long)all_bytes) < 0)
         return -1;
     return 0;
 }
