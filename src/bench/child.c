@@ -259,7 +259,8 @@ int child_start(const struct bench_task *task, const struct bench_pace *pace,
                         MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (child.report == MAP_FAILED) {
         child.report = NULL;
-        return bench_no_memory(err);
+        bench_no_memory(err);
+        return -1;
     }
     if (start(&child, err) < 0 || (takes_turns(task) && await_ready(&child, pace, err) < 0))
         return -1;

@@ -14,7 +14,7 @@
 #define RUN_WANTED_NS  120000000.0 /* of the fastest arm: more rounds tell more than longer ones */
 #define COLD_SLACK     1.6         /* no key is read twice to make a cold run longer */
 #define REPEAT_SHARE   0.75        /* of that, which must be in the budget */
-#define WINDOWS        10u
+#define WINDOWS        ((size_t)10)
 #define WINDOW_OPS_MIN 50u
 #define WARM_UPS       2L
 #define CYCLES_MAX     8u          /* times as many keys, for the arms that are quickest */
