@@ -182,19 +182,13 @@ static double op_ns(const struct bench_run *run)
     return run->is_done && run->op_count ? (double)run->elapsed_ns / (double)run->op_count : 0;
 }
 
-/* The run of a series in a round; -1: its warm-up. */
-static const struct bench_run *run_at(const struct bench_series *series, long round)
-{
-    return round < 0 ? &series->warm_up : &series->runs[round];
-}
-
 /* Of a round that took so long. */
 static struct pace pace_of(const struct bench_case *question, long round, double round_ns)
 {
     struct pace pace = {.fixed = round_ns};
     double ops = 1;
     for (size_t i = 0; i < question->series_count; i++) {
-        const struct bench_run *run = run_at(&question->series[i], round);
+        const struct bench_run *run = bench_run_at(&question->series[i], round);
         double each = op_ns(run);
         if (each <= 0)
             continue;
@@ -217,7 +211,7 @@ static double repeats_ns(const struct bench_case *question, long round, double c
 {
     double ns = 0;
     for (size_t i = 0; i < question->series_count; i++) {
-        double run_ns = op_ns(run_at(&question->series[i], round)) * count;
+        double run_ns = op_ns(bench_run_at(&question->series[i], round)) * count;
         ns +=
             run_ns > 0 && run_ns < RUN_WANTED_NS ? (ceil(RUN_WANTED_NS / run_ns) - 1) * run_ns : 0;
     }
@@ -285,7 +279,7 @@ static int run_round(const struct measure *measure, struct bench_case *question,
                      struct order *order, struct sqlpack_error *err)
 {
     bench_random_seed(&order->random, measure->seed + (uint64_t)(round + WARM_UPS));
-    order->cycles = order->has_time ? ops_max(measure, question) / order->count : 1;
+    order->cycles = round >= 0 && order->has_time ? ops_max(measure, question) / order->count : 1;
     if (order->cycles > CYCLES_MAX)
         order->cycles = CYCLES_MAX;
     for (size_t i = 0; i < order->cycles; i++)

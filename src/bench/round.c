@@ -122,11 +122,6 @@ struct round {
     struct bench_task task;
 };
 
-static struct bench_run *run_of(const struct round *round, struct bench_series *series)
-{
-    return round->number < 0 ? &series->warm_up : &series->runs[round->number];
-}
-
 static struct hist *hist_of(const struct round *round, const struct bench_series *series)
 {
     return round->number < 0 ? NULL : series->hist;
@@ -146,7 +141,7 @@ static int run_alone(const struct round *round, struct bench_series *series,
                      struct sqlpack_error *err)
 {
     const struct measure *measure = round->measure;
-    struct bench_run *run = run_of(round, series);
+    struct bench_run *run = bench_run_at(series, round->number);
     struct bench_task task = round->task;
     auto_free uint32_t *order = NULL;
     task.series = series;
@@ -219,7 +214,7 @@ static int start_player(const struct round *round, struct bench_series *series, 
     task.order = player->order = order_arranged(&task);
     if (!player->order)
         return bench_no_memory(err);
-    if (prepare_state(&task, run_of(round, series), err) < 0)
+    if (prepare_state(&task, bench_run_at(series, round->number), err) < 0)
         return -1;
     return child_start(&task, round->measure->pace, &player->child, err);
 }
@@ -244,7 +239,7 @@ static int end_players(const struct round *round, struct players *players,
     for (size_t i = 0; i < players->count; i++) {
         struct bench_series *series = &round->question->series[i];
         struct child *child = &players->items[i].child;
-        struct bench_run *run = run_of(round, series);
+        struct bench_run *run = bench_run_at(series, round->number);
         if (!child->pid)
             continue;
         if (child_end(child, round->measure->pace, run, hist_of(round, series), err) == 0)
@@ -292,7 +287,7 @@ static int have_turn(const struct round *round, struct child *child, uint32_t pa
 {
     struct bench_series *series = (struct bench_series *)child->task.series;
     if (round->question->state != BENCH_WARM && series->arm->side == BENCH_FILES &&
-        make_part_cold(child, part, run_of(round, series), err) < 0)
+        make_part_cold(child, part, bench_run_at(series, round->number), err) < 0)
         return -1;
     return child_turn(child, part, round->measure->pace, err);
 }

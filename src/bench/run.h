@@ -306,6 +306,12 @@ struct measure {
 int measure_case(const struct measure *measure, struct bench_case *question, uint64_t budget_ns,
                  struct sqlpack_error *err);
 
+/* The run of a series in a round; below 0: its warm-up. */
+static inline struct bench_run *bench_run_at(struct bench_series *series, long number)
+{
+    return number < 0 ? &series->warm_up : &series->runs[number];
+}
+
 /* The keys of a round. */
 struct order {
     struct bench_random random; /* of this round, whatever the ones before have drawn */

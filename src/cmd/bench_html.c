@@ -331,17 +331,11 @@ static void add_csv(struct html *html, const struct bench_case *question)
         char there[32] = "not published", here[32] = "-";
         if (!isnan(published))
             snprintf(there, sizeof(there), "%.4f", published);
-        if (!series->missing[0] && series->summary.round_count > 0)
+        if (words_is_measured(series))
             snprintf(here, sizeof(here), "%.4f", series->summary.median_us / 1e6);
         const char *cells[] = {bench_workload_name(question->workload), series->label, there, here};
         html_row(html, cells, 4, !isnan(published));
     }
-}
-
-static bool is_csv(const struct bench_case *question)
-{
-    return question->workload >= BENCH_CSV_WRITE && question->workload <= BENCH_CSV_QUERY &&
-           !question->missing[0];
 }
 
 static void add_published(struct html *html, const struct bench_result *result)
@@ -352,7 +346,7 @@ static void add_published(struct html *html, const struct bench_result *result)
         const struct bench_case *question = &result->cases[i];
         if (question->workload == BENCH_KVTEST_READ && !question->missing[0])
             add_kvtest(html, question);
-        if (!is_csv(question))
+        if (!words_is_csv(question))
             continue;
         if (!has_csv) {
             html_heading(html, "Seconds for all records, published (of 100,000) and here");

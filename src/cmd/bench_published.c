@@ -11,11 +11,6 @@ static void print_number(struct out *out, const char *label, double number)
     out_figure(out, label, words_ratio(number).text);
 }
 
-static bool is_measured(const struct bench_series *series)
-{
-    return !series->missing[0] && series->summary.round_count > 0;
-}
-
 /* -- kvtest --------------------------------------------------------------------------------- */
 
 static void print_reads(struct out *out, const struct bench_case *question)
@@ -27,7 +22,8 @@ static void print_reads(struct out *out, const struct bench_case *question)
         out_text(out, NULL, "kvtest arguments", series->label);
         for (size_t j = 0; j < BENCH_SYSTEMS; j++)
             print_number(out, bench_system_name(j), bench_published_us(series->published, j));
-        print_number(out, "here", is_measured(series) ? series->summary.median_us : (double)NAN);
+        print_number(out, "here",
+                     words_is_measured(series) ? series->summary.median_us : (double)NAN);
         out_row_end(out);
     }
     out_table_end(out);
@@ -40,18 +36,13 @@ static void print_updates(struct out *out, const struct bench_case *question)
         out_row_begin(out);
         out_text(out, NULL, "kvtest arguments", series->label);
         out_text(out, NULL, "on disk", bench_durability_name(question->durability));
-        print_number(out, "here", is_measured(series) ? series->summary.median_us : (double)NAN);
+        print_number(out, "here",
+                     words_is_measured(series) ? series->summary.median_us : (double)NAN);
         out_row_end(out);
     }
 }
 
 /* -- CSV ------------------------------------------------------------------------------------ */
-
-static bool is_csv(const struct bench_case *question)
-{
-    return question->workload >= BENCH_CSV_WRITE && question->workload <= BENCH_CSV_QUERY &&
-           !question->missing[0];
-}
 
 static void print_seconds(struct out *out, const char *label, double seconds)
 {
@@ -68,7 +59,7 @@ static void print_csv(struct out *out, const struct bench_case *question)
         print_seconds(out, "published s",
                       bench_published_seconds(question->workload, series->published));
         print_seconds(out, "here s",
-                      is_measured(series) ? series->summary.median_us / 1e6 : (double)NAN);
+                      words_is_measured(series) ? series->summary.median_us / 1e6 : (double)NAN);
         out_row_end(out);
     }
 }
@@ -106,6 +97,6 @@ void bench_report_published(const struct bench_result *result)
     print_all(&out, result, "\nmicroseconds an update, here", is_update, print_updates);
     print_all(&out, result,
               "\nseconds for all records: published (of 100,000; none for the write) and here",
-              is_csv, print_csv);
+              words_is_csv, print_csv);
     out_close(&out, 0);
 }

@@ -62,6 +62,17 @@ struct words words_case(const struct bench_case *question)
     return words;
 }
 
+bool words_is_measured(const struct bench_series *series)
+{
+    return !series->missing[0] && series->summary.round_count > 0;
+}
+
+bool words_is_csv(const struct bench_case *question)
+{
+    return question->workload >= BENCH_CSV_WRITE && question->workload <= BENCH_CSV_QUERY &&
+           !question->missing[0];
+}
+
 /* Prints as many words as fit behind `column`; returns what is left of the text. */
 static const char *print_line(FILE *file, const char *text, size_t room)
 {

@@ -22,6 +22,10 @@ struct words words_interval(const struct stats_interval *interval);
 /* What a case asks: "random read, warm". */
 struct words words_case(const struct bench_case *question);
 
+/* Whether a series has a figure, and a case is one of the CSV benchmark that was measured. */
+bool words_is_measured(const struct bench_series *series);
+bool words_is_csv(const struct bench_case *question);
+
 /* A text behind its label, in lines of up to 80 columns that begin at `indent`. */
 void words_paragraph(FILE *file, const char *label, int indent, const char *text);
 
